@@ -6,10 +6,11 @@ import { rangesIn, replaceUnfolded, type TextFinder } from './unfold-text.ts'
 
 /**
  * Matches keys with well-known prefixes, bearer credentials, Google's tokens, JSON Web Tokens, and ARNs of
- * AWS, which contain account ids.
+ * AWS, which contain account ids. A JSON Web Token is tried at the first `eyJ` of a run of its characters: where that
+ * one is not the beginning of a token, no later one is, and each would read the run to its end.
  */
 const KEY_PATTERN =
-  /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
+  /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ(?<!\beyJ[\w-]*?eyJ)[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 
 /** Minimum characters of a header value that counts as secret; shorter values may be ordinary words. */
 const MIN_SECRET_LENGTH = 8

@@ -40,6 +40,7 @@ const TEXTS: Record<string, (length: number) => string> = {
   'spaces behind a key': (length) => `Bearer a${' '.repeat(length)}x`,
   'many bearers': (length) => 'Bearer '.repeat(length / 7),
   'many keys': (length) => 'sk-'.repeat(length / 3),
+  'beginnings of web tokens': (length) => 'eyJ-'.repeat(length / 4),
   'keys cut short': (length) => 'sk-abcde '.repeat(length / 9),
   hyphens: (length) => '-'.repeat(length),
   slashes: (length) => '/'.repeat(length),

@@ -1,12 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../fixtures/pace.ts'
-import { type Literal, literalsIn } from '../repository/regular-expressions.ts'
+import { exampleOf, type Literal, literalsIn } from '../repository/regular-expressions.ts'
 import { byTier } from '../runner/tier.ts'
 
-const SRC = join(import.meta.dirname, '..', '..', 'src')
+const ROOT = join(import.meta.dirname, '..', '..')
+/** The simulator serves the demonstration and tests alone. */
+const SOURCES = globSync('{src,packages/*/src}/**/*.ts', {
+  cwd: ROOT,
+  exclude: ['packages/simulator/**', '**/*.test.ts'],
+})
 const LENGTH = byTier(8_000, 20_000)
 /**
  * Maximum milliseconds of an expression for a text of this length. A busy machine is given more time, but
@@ -28,19 +33,21 @@ interface RunTime {
   readonly isOver: boolean
 }
 
-const LITERALS = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
-  .flatMap((path) =>
-    literalsIn(readFileSync(join(SRC, path), 'utf8')).map((literal) => ({ ...literal, path })),
-  )
+const LITERALS = SOURCES.flatMap((path) =>
+  literalsIn(readFileSync(join(ROOT, path), 'utf8')).map((literal) => ({ ...literal, path })),
+)
 
 const context = createContext({ texts: [], expression: / / })
 const matching = new Script('for (const text of texts) expression.test(text)')
 const replacing = new Script("for (const text of texts) text.replace(expression, '')")
 
+/** Sticky expressions whose parser ends where they do not match. Others are tried at each position of a text. */
+const ENDS_PARSING = new Set([String.raw`"[^"\\]*(?:\\.[^"\\]*)*"`])
+
 /** CPU time for all texts together; the run is aborted after `timeoutMs`. */
 function runMs({ source, flags }: Literal, texts: readonly string[], timeoutMs: number): RunTime {
-  Object.assign(context, { texts, expression: new RegExp(source, flags.replace('y', '')) })
+  const triedFlags = ENDS_PARSING.has(source) ? flags : flags.replace('y', '')
+  Object.assign(context, { texts, expression: new RegExp(source, triedFlags) })
   const began = cpuMs()
   let isOver = true
   try {
@@ -66,8 +73,28 @@ function timeOf(literal: Literal, text: string): number {
   return best
 }
 
+/** Letters that classes prefer in examples: a separator often ends one attempt and begins the next. */
+const PREFERRED_LETTERS = ['a0 ', '-. ']
+const ALTERNATIVES = [...Array(byTier(6, 12)).keys()]
+const EXAMPLE_LENGTH = byTier(16, 40)
+
+/** What repeated text stands behind. */
+type Repeated = readonly [head: string, pump: string]
+
 /** Texts that repeat parts of what the expression matches, and finally fail to match. */
-function hostile({ source }: Literal): MakeText[] {
+function hostile(literal: Literal): MakeText[] {
+  const repeated = new Map(
+    [...repeatedWords(literal), ...repeatedExamples(literal)].map((one) => [one.join('\0'), one]),
+  )
+  return [...repeated.values()].flatMap(([head, pump]) =>
+    ['', '\0'].map(
+      (tail) => (length: number) =>
+        head + pump.repeat(Math.ceil((length - head.length - tail.length) / pump.length)) + tail,
+    ),
+  )
+}
+
+function repeatedWords({ source }: Literal): Repeated[] {
   const words = [...source.replaceAll(/\\[a-zA-Z]|\(\?[:=!<]+/g, ' ').matchAll(/[A-Za-z:$-]{2,}/g)].map(
     ([word]) => word,
   )
@@ -84,14 +111,23 @@ function hostile({ source }: Literal): MakeText[] {
   ])
   const pumps = [...letters, ...words, ...words.map((word) => `${word} `), 'a-', 'a.', '0.', ' a', '{a']
   const heads = ['', ...words.slice(0, byTier(1, 3)).map((word) => `${word} `), 'a']
-  return pumps.flatMap((pump) =>
-    heads.flatMap((head) =>
-      ['', '\0'].map(
-        (tail) => (length: number) =>
-          head + pump.repeat(Math.ceil((length - head.length - tail.length) / pump.length)) + tail,
-      ),
+  return pumps.flatMap((pump) => heads.map((head): Repeated => [head, pump]))
+}
+
+/** The beginnings of examples of what the expression matches: each repeated, and each with its last letter repeated. */
+function repeatedExamples(literal: Literal): Repeated[] {
+  const examples = ALTERNATIVES.flatMap((alternative) =>
+    PREFERRED_LETTERS.flatMap((letters) =>
+      [false, true].map((isLong) => exampleOf(literal, { alternative, isLong, letters })),
     ),
   )
+  const beginnings = examples.flatMap((example) =>
+    Array.from(example.slice(0, EXAMPLE_LENGTH), (_, index) => example.slice(0, index + 1)),
+  )
+  return [...new Set(beginnings)].flatMap((one): Repeated[] => [
+    ['', one],
+    [one, one.slice(-1)],
+  ])
 }
 
 /**
@@ -130,19 +166,28 @@ test.each([
   expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
 })
 
-describe('the regular expressions in src', () => {
-  test('the check for slow regular expressions reads more than 60 regular expressions in src, and each of them compiles', () => {
+describe('the regular expressions of the program', () => {
+  test('the check for slow regular expressions reads more than 60 regular expressions of src and of the packages, and each of them compiles', () => {
+    for (const folder of ['src', 'packages/wire', 'packages/http1', 'packages/screen', 'packages/import'])
+      expect(LITERALS.some(({ path }) => path.startsWith(`${folder}/`))).toBe(true)
     expect(LITERALS.length).toBeGreaterThan(60)
     for (const { source, flags } of LITERALS) expect(() => new RegExp(source, flags)).not.toThrow()
   })
 
-  test.each(['(a+)+$', '=+$', '(?:a|a)*!', String.raw`^\s*(.*?)\s*$x`, String.raw`\s+$`])(
-    'the search for slow regular expressions finds a known slow one: %s',
-    (source) => {
-      const literal = { source, flags: '', line: 0 }
-      expect(slowText(literal, hostile(literal))).toBeDefined()
-    },
-  )
+  test.each([
+    ['(a+)+$', ''],
+    ['=+$', ''],
+    ['(?:a|a)*!', ''],
+    [String.raw`^\s*(.*?)\s*$x`, ''],
+    [String.raw`\s+$`, ''],
+    // Each hyphen ends a word, so that an attempt begins behind it.
+    [String.raw`\bsk-\w{6,}|\beyJ[\w-]+\.[\w-]+\.[\w-]+`, 'gi'],
+    // Both parts match spaces, after a beginning that must fit.
+    [String.raw`^([\w-]+):[ \t]*(.*?)[ \t]*$`, 's'],
+  ])('the search for slow regular expressions finds a known slow one: %s', (source, flags) => {
+    const literal = { source, flags, line: 0 }
+    expect(slowText(literal, hostile(literal))).toBeDefined()
+  })
 
   test.each(
     LITERALS.map((literal) => [`${literal.path}:${literal.line} /${literal.source}/`, literal] as const),

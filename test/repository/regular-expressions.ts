@@ -82,3 +82,72 @@ function afterExpression(text: string, from: number): number {
   }
   return at + 1
 }
+
+/** How an example is chosen: which alternative, whether parts are in it that may be missing, and letters of classes. */
+export interface Choice {
+  readonly alternative: number
+  readonly isLong: boolean
+  /** Letters in the order in which classes take them. */
+  readonly letters: string
+}
+
+/**
+ * A text that an expression matches, except that no assertion is looked at, such as `\\b` or a lookahead.
+ */
+export function exampleOf({ source, flags }: Pick<Literal, 'source' | 'flags'>, choice: Choice): string {
+  const tokens = source.match(flags.includes('v') ? NESTED_TOKEN : TOKEN) ?? []
+  const groups: string[] = []
+  let at = 0
+  const letterOf = (token: string): string => {
+    const matcher = new RegExp(`^${token}$`, flags.replaceAll(/[gy]/g, ''))
+    return [...Array.from(choice.letters), ...OTHER_LETTERS].find((letter) => matcher.test(letter)) ?? ''
+  }
+  const alternatives = (): string => {
+    const found = ['']
+    while (at < tokens.length && tokens[at] !== ')') {
+      if (tokens[at] === '|') {
+        found.push('')
+        at += 1
+      } else found.push((found.pop() ?? '') + repeatedPart())
+    }
+    at += 1
+    return found[choice.alternative % found.length] ?? ''
+  }
+  const repeatedPart = (): string => {
+    const part = onePart()
+    const quantifier = /^(?:[*+?]|\{(\d+),?\d*\})\??$/.exec(tokens[at] ?? '')
+    if (!quantifier) return part
+    at += 1
+    const least = quantifier[0].startsWith('+') ? 1 : Number(quantifier[1] ?? 0)
+    return part.repeat(Math.max(least, choice.isLong ? 1 : 0))
+  }
+  const onePart = (): string => {
+    const token = tokens[at++] ?? ''
+    if (token.startsWith('(')) {
+      const isCaptured = token === '(' || token.endsWith('>')
+      const number = isCaptured ? groups.push('') : 0
+      const part = alternatives()
+      if (isCaptured) groups[number - 1] = part
+      return /[=!]$/.test(token) ? '' : part
+    }
+    if (/^\\[1-9]/.test(token)) return groups[Number(token.slice(1)) - 1] ?? ''
+    if (['^', '$', '\\b', '\\B'].includes(token)) return ''
+    return /^[\\[.]/.test(token) ? letterOf(token) : token
+  }
+  return alternatives()
+}
+
+const GROUP = String.raw`\((?:\?(?:<?[=!]|:|<\w+>))?`
+const QUANTIFIER = String.raw`(?:[*+?]|\{\d+,?\d*\})\??`
+const ESCAPED = String.raw`\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|\d+|[^])`
+const CLASS = String.raw`\[(?:\\[^]|[^\]\\])*\]`
+const NESTED_CLASS = String.raw`\[(?:\\[^]|${CLASS}|[^\]\\])*\]`
+const TOKEN = new RegExp(`${GROUP}|${QUANTIFIER}|${ESCAPED}|${CLASS}|[^]`, 'gu')
+const NESTED_TOKEN = new RegExp(`${GROUP}|${QUANTIFIER}|${ESCAPED}|${NESTED_CLASS}|[^]`, 'gu')
+/** Letters of classes that have none of the chosen ones. */
+const OTHER_LETTERS = [
+  ...Array.from({ length: 0x600 }, (_, code) => String.fromCharCode(code)),
+  '\u200b',
+  '世',
+  '😀',
+]

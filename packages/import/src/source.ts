@@ -68,7 +68,7 @@ const DEFAULT_PORT = 3306
 
 /** Form of SQL_DSN in one-api and new-api: `user:password@tcp(host:port)/database?parameters`. */
 const DSN =
-  /^(?<user>[^:@/]+)(?::(?<password>.*))?@tcp\((?<host>\[[^\]]+\]|[^):]+)(?::(?<port>\d{1,5}))?\)\/(?<database>[^/?]+)(?:\?(?<query>.*))?$/
+  /^(?<user>[^:@/]+)(?::(?<password>.*))?@tcp\((?<host>\[[^\](]+\]|[^):(]+)(?::(?<port>\d{1,5}))?\)\/(?<database>[^/?]+)(?:\?(?<query>[^]*))?$/
 const URL_EXPECTED = 'expected an address such as mysql://user@host/database'
 
 /**

@@ -258,8 +258,8 @@ function* fileWithin(piece: string, from: number): Steps<FileWithin | undefined>
   return file && { ...file, from, to: from + piece.length }
 }
 
-const ESCAPED_SLASH = /\\+\//g
-const ESCAPED_BREAK = /\\+[nr]/g
+const ESCAPED_SLASH = /(?<!\\)\\+\//g
+const ESCAPED_BREAK = /(?<!\\)\\+[nr]/g
 
 /** Base64 without the escapes that it has within JSON. */
 function* withoutEscapes(piece: string): Steps<string> {

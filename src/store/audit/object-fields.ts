@@ -147,7 +147,7 @@ function secretValue(value: Json, secrets: Secrets): Secret {
 }
 
 /** Paths that belong to the API of a provider or an MCP server. Any other path may contain a key, as some servers expect. */
-const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic|mcp))*\/?$/
+const PLAIN_PATH = /^(?:\/(?:v\d+(?:(?:alpha|beta)\d*)?|api|openai|anthropic|mcp))*\/?$/
 
 /**
  * Whether an address can be shown: it contains no credentials, no query, and no path that may contain a key.

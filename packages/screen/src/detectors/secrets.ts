@@ -57,7 +57,7 @@ function valueOf(text: string): string {
 }
 
 /** What a secret does not contain: words of a placeholder, dots of an omission, and a call. */
-const FOREIGN = /example|placeholder|your[_-]?|x{6}|\.{2,}[^.]|\(/i
+const FOREIGN = /example|placeholder|your[_-]?|x{6}|(?<!\.)\.{2,}[^.]|\(/i
 
 /** Whether a value looks random, or does so up to the last sign in front of something foreign. */
 function isSecret(value: string): boolean {

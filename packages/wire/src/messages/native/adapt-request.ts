@@ -99,7 +99,7 @@ const EMPTY = Buffer.from('""')
  * and accept.
  */
 const CLAUDE_HOST =
-  /(?:^|\.)anthropic\.com$|\.(?:services\.ai|openai|cognitiveservices)\.azure\.com$|aiplatform[\w.-]*\.googleapis\.com$/
+  /(?:^|\.)anthropic\.com$|\.(?:services\.ai|openai|cognitiveservices)\.azure\.com$|aiplatform[\w.-]{0,63}\.googleapis\.com$/
 const BEDROCK = /(?:^|\.)bedrock[\w-]*\./
 
 function isAtClaudeHost({ base_url }: UpstreamSettings): boolean {
