@@ -114,7 +114,7 @@ export const EVENT_STREAMS: Target = {
         invariant(JSON.stringify(largeEventData(each)) === meant, 'an event that passes by has its data')
     }
     const events = parseEvents(bytes.toString())
-    for (const { whole: assembled } of Object.values(ANSWER_FORMS)) assembled(events)
+    for (const forms of Object.values(ANSWER_FORMS)) forms.whole(events)
     return `${Math.min(4, whole.length)} ${few.isTooLarge}`
   },
 }
