@@ -204,3 +204,20 @@ export function asGatewayError(error: unknown): GatewayError | undefined {
   if (error instanceof WireError) return new GatewayError(error.code, error.message, { cause: error })
   return undefined
 }
+
+/** Maximum number of faults that a message names. */
+const MAX_NAMED_FAULTS = 10
+/** Maximum length of such a message, in UTF-16 code units. */
+const MAX_FAULTS_LENGTH = 4096
+
+/**
+ * An `invalid_request` for input with these faults. Only the first ones are named, because the message would
+ * otherwise grow with the input, and it may be many times as long.
+ */
+export function invalidInput(faults: readonly string[]): GatewayError {
+  const named = faults.slice(0, MAX_NAMED_FAULTS).join('; ')
+  const isShort = named.length <= MAX_FAULTS_LENGTH
+  const shown = isShort ? named : `${named.slice(0, MAX_FAULTS_LENGTH).toWellFormed()}…`
+  const others = faults.length - MAX_NAMED_FAULTS
+  return new GatewayError('invalid_request', others > 0 ? `${shown}; and ${others} more` : shown)
+}

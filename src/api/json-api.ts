@@ -16,7 +16,7 @@ import { headerText, requireKey } from '../accounts/authentication/key-from-requ
 import type { ChangeOrigin } from '../domain/audit.ts'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, invalidInput } from '../errors.ts'
 import {
   LIMIT_NAMES,
   type RateLimiter,
@@ -26,7 +26,7 @@ import {
 import type { StoreReads } from '../limits/store-reads.ts'
 import { storeWithReadLimits } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
-import { readInput, isRepeatable } from '../management/input-fields.ts'
+import { isRepeatable, readInput, requireFewValues } from '../management/input-fields.ts'
 import { withAuditOrigin } from '../management/audit-origin.ts'
 import { keyHeaderSchema, ownTokenNotFound } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../call/body-reader.ts'
@@ -46,6 +46,8 @@ import { sendJsonText, sendJson, sendText } from './send-response.ts'
 
 /** Maximum size of a request body in bytes, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
+/** Maximum number of values in the lists and objects of a body: a guard may have 10,000 words. */
+const VALUE_LIMIT = 20_000
 
 /**
  * Changes that an account below the administrators may make in 24 hours, or as many as it may have tokens if that is more.
@@ -327,7 +329,9 @@ export class JsonApi {
       isPlain: endpoint.access === 'visitor',
     })
     try {
-      const given = readInput(schema, parseJson(body.bytes))
+      const parsed = parseJson(body.bytes)
+      requireFewValues(parsed, endpoint.valueLimit ?? VALUE_LIMIT)
+      const given = readInput(schema, parsed)
       if (endpoint.deletes?.(given as never)) {
         requireCertainQuery(endpoint, exchange.request.url)
         requireCertainBody(schema, body.bytes)
@@ -396,10 +400,9 @@ function requireCertain(
 ): void {
   const found = new Set<string>()
   for (const [name, value] of given) {
-    if (!Object.hasOwn(known, name)) throw new GatewayError('invalid_request', `${name}: unknown parameter`)
-    if (value === '') throw new GatewayError('invalid_request', `${name}: expected a value`)
-    if (found.has(name) && !mayRepeat(name))
-      throw new GatewayError('invalid_request', `${name}: expected one value, not several`)
+    if (!Object.hasOwn(known, name)) throw invalidInput([`${name}: unknown parameter`])
+    if (value === '') throw invalidInput([`${name}: expected a value`])
+    if (found.has(name) && !mayRepeat(name)) throw invalidInput([`${name}: expected one value, not several`])
     found.add(name)
   }
 }

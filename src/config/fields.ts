@@ -38,6 +38,9 @@ export class InvalidValue {
 /** Message of an error that was already reported elsewhere; errors with this message are dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
+/** Maximum number of unknown keys of a mapping for which a known one is suggested, which takes long. */
+const MAX_SUGGESTIONS = 100
+
 /** Maximum retention, ten years in milliseconds. */
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
@@ -192,8 +195,8 @@ export function sizeSchema(min: number, max: number): Field<number> {
 /** A mapping with these keys and no others. Null or a missing node is an empty mapping. */
 export function sectionSchema<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
-  const unknownKey = (key: string): string => {
-    const suggestion = findNearest(key, known)
+  const unknownKey = (key: string, index: number): string => {
+    const suggestion = index < MAX_SUGGESTIONS ? findNearest(key, known) : undefined
     return suggestion === undefined
       ? `unknown key, expected one of ${known.join(', ')}`
       : `unknown key, expected ${suggestion}`

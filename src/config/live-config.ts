@@ -3,7 +3,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
 import type { RefusedConfiguration, Settings, StoredConfiguration } from '../domain/settings.ts'
-import { GatewayError } from '../errors.ts'
+import { invalidInput } from '../errors.ts'
 import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
@@ -171,7 +171,7 @@ export class LiveConfig implements LiveSettings {
     if (refused.length === 0) return
     const several = new Set(refused.map(({ name }) => name)).size > 1
     const sentences = refused.map(({ name, message }) => (several ? `${name}: ${message}` : message))
-    throw new GatewayError('invalid_request', sentences.join('; '))
+    throw invalidInput(sentences)
   }
 
   #newlyIgnored(ignored: readonly IgnoredStoredSetting[]): readonly IgnoredStoredSetting[] {

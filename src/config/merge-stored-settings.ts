@@ -7,7 +7,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
 import type { ApprovedTool } from '../domain/mcp.ts'
 import type { Settings, StateSection, StoredConfiguration, StoredSection } from '../domain/settings.ts'
-import { GatewayError } from '../errors.ts'
+import { invalidInput } from '../errors.ts'
 import type { Config } from './config.ts'
 import { priceSchema } from './prices.ts'
 import { readSections } from './read-sections.ts'
@@ -349,8 +349,7 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
 export function parsePriceSetting(value: Json): Price {
   const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
-  const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
-  throw new GatewayError('invalid_request', issues.join('; '))
+  throw invalidInput((error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message)))
 }
 
 /**
@@ -360,8 +359,7 @@ export function parsePriceSetting(value: Json): Price {
 export function parseGuardSetting(value: Json): Guard {
   const { data, error } = guardSchema.safeParse(jsonToYaml(value))
   if (data) return data
-  const issues = (error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message))
-  throw new GatewayError('invalid_request', issues.join('; '))
+  throw invalidInput((error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message)))
 }
 
 /**

@@ -11,3 +11,10 @@ test.each([
 ])('the nearest name to "%s" is %s', (name, expected) => {
   expect(findNearest(name, ['retries', 'base_url', 'keys', 'protocol'])).toBe(expected)
 })
+
+test('the length of a name counts as its letters do', () => {
+  // Three letters more than `keys`, of which a third of seven may differ: two.
+  expect(findNearest('keysabc', ['keys'])).toBeUndefined()
+  expect(findNearest('keysab', ['keys'])).toBe('keys')
+  expect(findNearest('', ['ab', 'abc'])).toBe('ab')
+})

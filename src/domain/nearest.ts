@@ -9,9 +9,13 @@ export function findNearest(
 ): string | undefined {
   let best: string | undefined
   let minEdits = maxEdits + 1
-  for (const candidate of known) {
-    const edits = distance(name.toLowerCase(), candidate.toLowerCase())
-    if (edits < minEdits) [best, minEdits] = [candidate, edits]
+  const letters = name.toLowerCase()
+  for (const given of known) {
+    const candidate = given.toLowerCase()
+    // The lengths decide first, because a name from outside may have a million letters.
+    if (Math.abs(letters.length - candidate.length) >= minEdits) continue
+    const edits = distance(letters, candidate)
+    if (edits < minEdits) [best, minEdits] = [given, edits]
   }
   return best
 }

@@ -3,16 +3,33 @@ import { MAX_TIME_S } from '../domain/calendar.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
 import { fitsInBytes, TEXT_BYTE_LIMITS } from '../domain/text-length.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, invalidInput } from '../errors.ts'
 
-/** Validates input. Throws `invalid_request` with a message that names every invalid field. */
+/** Validates input. Throws `invalid_request` with a message that names the first invalid fields. */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
   const read = schema.safeParse(given)
   if (read.success) return read.data
-  const messages = read.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  throw invalidInput(
+    read.error.issues.map(({ path, message }) =>
+      path.length === 0 ? message : `${path.join('.')}: ${message}`,
+    ),
   )
-  throw new GatewayError('invalid_request', messages.join('; '))
+}
+
+/**
+ * Throws `invalid_request` if the lists and objects of the input have more than `max` values together. It is checked
+ * before the schema, which reads every list to its end and makes an error for each invalid entry.
+ */
+export function requireFewValues(given: unknown, max: number): void {
+  const pending = [given]
+  let count = 0
+  for (const part of pending) {
+    if (typeof part !== 'object' || part === null) continue
+    const inner: readonly unknown[] = Array.isArray(part) ? part : Object.values(part)
+    count += inner.length
+    if (count > max) throw invalidInput([`expected at most ${max} values in lists and objects`])
+    for (const one of inner) pending.push(one)
+  }
 }
 
 const USER_EXPECTED = 'expected the id or the name of a user'

@@ -220,3 +220,59 @@ test('an option with a JSON object as its value may be as long as a list field, 
     message: `value: expected at most ${LIST} bytes`,
   })
 })
+
+describe('the refusal of a large body', () => {
+  const many = (count: number): readonly number[] => Array.from({ length: count }, () => 1)
+  const token = (fields: object) => ({ name: 'large', expired_time: -1, remain_quota: 0, ...fields })
+  const TOO_MANY = 'expected at most 20000 values in lists and objects'
+
+  test.each(['guards', 'toolsets'])(
+    'a key whose %s have hundreds of thousands of entries is refused for their number',
+    async (field) => {
+      const { data } = await asAnn('GET /api/token/')
+      const fields = { [field]: many(500_000) }
+      for (const refused of [
+        await asAnn('POST /api/token/', token(fields)),
+        await asAnn('PUT /api/token/', { id: data.items[0]?.['id'], ...fields }),
+      ])
+        expect(refused).toMatchObject({ status: 400, message: TOO_MANY })
+    },
+  )
+
+  test('the values of all lists and objects in a body count, however they are nested', async () => {
+    // 100 lists of 200 values, and these lists themselves.
+    const nested = Array.from({ length: 100 }, () => ({ of: many(199) }))
+    expect(await asRoot('PUT /api/models/prices', { items: nested })).toMatchObject({
+      status: 400,
+      message: TOO_MANY,
+    })
+  })
+
+  test('a message names at most ten faults, and the number of the others', async () => {
+    const { status, message } = await asAnn('POST /api/token/', token({ guards: many(15_000) }))
+    expect(status).toBe(400)
+    expect(message.split('; ')).toHaveLength(11)
+    expect(message).toMatch(/^guards\.0: expected .*; guards\.9: expected [^;]*; and 14990 more$/)
+  })
+
+  test('a message about long names has at most 4,096 characters of them', async () => {
+    const name = 'u'.repeat(900_000)
+    const guard = await asRoot('POST /api/guards', {
+      name: 'g',
+      do: 'block',
+      match: { secrets: true },
+      [name]: 1,
+    })
+    const refused = [guard, await asRoot('POST /api/channel/batch', { ids: [1], [name]: 1 })]
+    for (const { status, message } of refused) {
+      expect(status).toBe(400)
+      expect(message).toMatch(/^u{4096}…$/)
+    }
+  })
+
+  test('a guard may have 10,000 words', async () => {
+    const words = Array.from({ length: 10_000 }, (_, index) => `word ${index}`)
+    const made = await asRoot('POST /api/guards', { name: 'words', do: 'flag', match: { words } })
+    expect(made).toMatchObject({ status: 200, message: '' })
+  })
+})
