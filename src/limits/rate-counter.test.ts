@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { collectAll } from '../../test/fixtures/collect-young.ts'
 import { SharedWindow } from '../../test/fixtures/shared-window.ts'
 import { type PermitPeers, type PermitRequest, peersWithoutExchange } from './peers.ts'
 import { type CountedLimit, LocalRateCounter, SubjectTable } from './rate-counter.ts'
@@ -138,4 +139,22 @@ test('a call that began before the window of a limit was changed counts in the n
   counts.add(limit(60_000), 10)
   expect(await isAllowed(3_600_000)).toBe(false)
   await counts.close()
+})
+
+test('a limit by address keeps the addresses, and not the headers that they are parts of', () => {
+  const counts = new LocalRateCounter(() => 0)
+  const take = (from: number, to: number): void => {
+    for (let i = from; i < to; i++) {
+      const header = Buffer.from(`${'1.1.1.1, '.repeat(1_700)}203.0.113.${i % 256}:${i}`).toString('latin1')
+      const subject = header.split(', ').at(-1) ?? ''
+      counts.take({ name: 'relay requests', subject, max: 1, windowMs: 60_000 })
+    }
+  }
+  take(0, 100)
+  collectAll()
+  const before = process.memoryUsage().heapUsed
+  take(100, 2_100)
+  collectAll()
+  // The headers have 30 MB.
+  expect((process.memoryUsage().heapUsed - before) / 2 ** 20).toBeLessThan(8)
 })

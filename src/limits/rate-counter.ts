@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { flatCopy } from '../domain/flat-copy.ts'
 import { type LimitDecision, SlidingWindow } from './sliding-window.ts'
 
 /**
@@ -144,7 +145,11 @@ export class SubjectTable<Entry extends Evictable> {
 
   #createFor(subject: string | number): Entry {
     let entry = this.#entries.get(subject)
-    if (!entry) this.#entries.set(subject, (entry = this.#create(subject)))
+    if (!entry) {
+      // An address may be a part of a long header.
+      const kept = typeof subject === 'string' ? flatCopy(subject) : subject
+      this.#entries.set(kept, (entry = this.#create(kept)))
+    }
     return entry
   }
 

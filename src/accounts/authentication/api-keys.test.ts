@@ -1,17 +1,34 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { collectAll } from '../../../test/fixtures/collect-young.ts'
 import { newToken, SECRETS, storeWithAccount } from '../../../test/stores/rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { importedKeyHash } from '../../domain/api-key.ts'
 import { keyHashes } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { ApiKeys } from './api-keys.ts'
+import { bearerKey } from './key-from-request.ts'
 
 async function opened() {
   const account = await storeWithAccount()
   const keys = new ApiKeys(account.store, new Ledger(account.store, 'run'), (key) => keyHashes(SECRETS, key))
   const calls = async (key = 'sk-k1') => keys.authenticate(key, '127.0.0.1')
   return { ...account, keys, calls }
+}
+
+/** API keys of a store in which something happens around a read. */
+function keysWith(
+  store: Store,
+  around: (asked: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>,
+): ApiKeys {
+  const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
+  const watched: Store = new Proxy(store, {
+    get: (target, name) =>
+      name === 'read'
+        ? (...asked: unknown[]) => around(asked, () => read(...asked))
+        : (Reflect.get(target, name, target) as unknown),
+  })
+  return new ApiKeys(watched, new Ledger(watched, 'run'), (key) => keyHashes(SECRETS, key))
 }
 
 test('the store sees only HMACs of API keys, and does the same work for known, unknown and similar keys', async () => {
@@ -38,6 +55,55 @@ test('the store sees only HMACs of API keys, and does the same work for known, u
   const hashes = reads.map(([, hash]) => String(hash))
   expect(new Set(hashes).size).toBe(sent.length)
   for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/)
+})
+
+describe('a flood of unknown keys', () => {
+  const HEADER_LENGTH = 16_000
+  const MIB = 2 ** 20
+  const isRefused = async (keys: ApiKeys, sent: string): Promise<boolean> =>
+    Promise.resolve()
+      .then(() => keys.authenticate(sent, '127.0.0.1'))
+      .then(
+        () => false,
+        () => true,
+      )
+
+  test.each([
+    ['followed by a hyphen and other text', (key: string) => `Bearer sk-${key}-${'a'.repeat(HEADER_LENGTH)}`],
+    ['followed by spaces', (key: string) => `Bearer sk-${key}${' '.repeat(HEADER_LENGTH)}`],
+  ])('keeps the keys in memory, and not the headers that they are parts of: a key %s', async (_, header) => {
+    const { keys } = await opened()
+    const send = async (from: number, to: number): Promise<void> => {
+      for (let i = from; i < to; i++) {
+        // As a header arrives: in a buffer, which becomes one text.
+        const sent = Buffer.from(header(String(i).padStart(24, 'k'))).toString('latin1')
+        expect(await isRefused(keys, bearerKey(sent) ?? '')).toBe(true)
+      }
+    }
+    await send(0, 100)
+    collectAll()
+    const before = process.memoryUsage().heapUsed
+    await send(100, 2_100)
+    collectAll()
+    // The headers have 32 MB.
+    expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(8)
+  })
+
+  test('displaces no key that is in use from the cache', async () => {
+    const { store, tokenId } = await opened()
+    let isFlood = false
+    let reads = 0
+    const keys = keysWith(store, async (_, read) => {
+      reads += 1
+      return isFlood ? undefined : read()
+    })
+    await keys.authenticate('sk-k1', '127.0.0.1')
+    isFlood = true
+    for (let i = 0; i < 51_000; i++) expect(await isRefused(keys, `sk-stranger${i}`)).toBe(true)
+    reads = 0
+    expect(keys.authenticate('sk-k1', '127.0.0.1')).toMatchObject({ token: { id: tokenId } })
+    expect(reads).toBe(0)
+  })
 })
 
 describe('changes of a key', () => {
@@ -135,21 +201,6 @@ describe('a key of which only the SHA-256 digest was imported', () => {
     const callers = await Promise.all(Array.from({ length: 20 }, () => calls(sent)))
     expect(new Set(callers.map(({ token }) => token.id))).toEqual(new Set([id]))
   })
-
-  /** API keys of a store in which something happens around a read. */
-  function keysWith(
-    store: Store,
-    around: (asked: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>,
-  ): ApiKeys {
-    const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
-    const watched: Store = new Proxy(store, {
-      get: (target, name) =>
-        name === 'read'
-          ? (...asked: unknown[]) => around(asked, () => read(...asked))
-          : (Reflect.get(target, name, target) as unknown),
-    })
-    return new ApiKeys(watched, new Ledger(watched, 'run'), (key) => keyHashes(SECRETS, key))
-  }
 
   test.each(SENT)('works for a call that looks it up while another one stores it: %s', async (sent) => {
     const { store, calls, id } = await imported(sent)

@@ -11,6 +11,7 @@ import {
   wholeTextOfKey,
 } from '../../domain/api-key.ts'
 import type { DataChange } from '../../domain/data-change.ts'
+import { flatCopy } from '../../domain/flat-copy.ts'
 import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -21,8 +22,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
 import type { Caller } from './caller.ts'
 
-/** Maximum number of cached keys, unknown ones included. */
+/** Maximum number of cached keys. */
 const MAX_KEYS = 50_000
+/** Maximum number of keys that are cached as unknown, apart from the others, so that they displace none of them. */
+const MAX_UNKNOWN_KEYS = 10_000
 /** Milliseconds for which a key stays cached as unknown. */
 const UNKNOWN_MS = 5_000
 
@@ -61,7 +64,8 @@ export class ApiKeys {
   /** Whether there are keys that other gateways made, and when that was read; undefined if it may have changed. */
   #imported: { readonly any: boolean; readonly readMs: number } | undefined
   // Created at first use, because the cache allocates its full capacity at once.
-  #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
+  #cache: LRUCache<string, CachedKey> | undefined
+  #unknownCache: LRUCache<string, true> | undefined
 
   /**
    * `hashes` computes the hashes by which the store looks up keys. `announce` notifies other nodes of a change,
@@ -79,8 +83,12 @@ export class ApiKeys {
     this.#announce = announce
   }
 
-  get #keys(): LRUCache<string, CachedKey | 'unknown'> {
+  get #keys(): LRUCache<string, CachedKey> {
     return (this.#cache ??= new LRUCache({ max: MAX_KEYS }))
+  }
+
+  get #unknown(): LRUCache<string, true> {
+    return (this.#unknownCache ??= new LRUCache({ max: MAX_UNKNOWN_KEYS, ttl: UNKNOWN_MS }))
   }
 
   /** Evicts the keys of these tokens on all nodes, after the tokens were changed. */
@@ -96,7 +104,7 @@ export class ApiKeys {
   /** Evicts a new key (without `sk-`), which may be cached as unknown; announces that to the other nodes. */
   forgetKey(key: string): void {
     this.#evictions += 1
-    this.#cache?.delete(key)
+    this.#unknownCache?.delete(key)
     this.#announce?.({ of: 'keys' })
   }
 
@@ -110,6 +118,7 @@ export class ApiKeys {
     this.#evictions += 1
     this.#imported = undefined
     this.#cache?.clear()
+    this.#unknownCache?.clear()
   }
 
   /** Evicts the keys affected by a change on any node. */
@@ -117,13 +126,14 @@ export class ApiKeys {
     switch (change.of) {
       case 'tokens': {
         const ids = new Set(change.ids)
-        return this.#evictWhere((cached) => cached !== 'unknown' && ids.has(cached.token.id))
+        return this.#evictWhere((cached) => ids.has(cached.token.id))
       }
       case 'user':
-        return this.#evictWhere((cached) => cached !== 'unknown' && cached.user.id === change.id)
+        return this.#evictWhere((cached) => cached.user.id === change.id)
       case 'keys':
+        this.#evictions += 1
         this.#imported = undefined
-        return this.#evictWhere((cached) => cached === 'unknown')
+        return this.#unknownCache?.clear()
       case 'settings':
         return undefined
       case 'anything':
@@ -136,7 +146,7 @@ export class ApiKeys {
     this.#announce?.(change)
   }
 
-  #evictWhere(isConcerned: (cached: CachedKey | 'unknown') => boolean): void {
+  #evictWhere(isConcerned: (cached: CachedKey) => boolean): void {
     this.#evictions += 1
     for (const [key, cached] of this.#cache?.entries() ?? [])
       if (isConcerned(cached)) this.#cache?.delete(key)
@@ -149,9 +159,9 @@ export class ApiKeys {
    */
   authenticate(sent: string, address: string, use: KeyPurpose = 'call'): Caller | Promise<Caller> {
     const key = lookupPartOfKey(sent)
-    const cached = key === undefined ? 'unknown' : this.#keys.get(key)
-    if (cached === 'unknown') return this.#authenticateImported(sent, address, use)
-    return this.#checkCached(key ?? '', cached, address, use) ?? this.#load(key ?? '', sent, address, use)
+    if (key === undefined || this.#unknownCache?.has(key))
+      return this.#authenticateImported(sent, address, use)
+    return this.#checkCached(key, this.#keys.get(key), address, use) ?? this.#load(key, sent, address, use)
   }
 
   /** Returns the caller of a cached key; undefined if the key must be read. */
@@ -171,9 +181,10 @@ export class ApiKeys {
     const whole = wholeTextOfKey(sent)
     if (whole === undefined || (this.#imported?.any === false && !isOld(this.#imported))) throw unknownKey()
     const name = nameOfWhole(whole)
-    const cached = this.#keys.get(name)
-    if (cached === 'unknown') throw unknownKey()
-    return this.#checkCached(name, cached, address, use) ?? this.#loadImported(name, address, use)
+    if (this.#unknownCache?.has(name)) throw unknownKey()
+    return (
+      this.#checkCached(name, this.#keys.get(name), address, use) ?? this.#loadImported(name, address, use)
+    )
   }
 
   /**
@@ -187,7 +198,7 @@ export class ApiKeys {
     const [key, whole] = [lookupPartOfKey(sent ?? ''), wholeTextOfKey(sent ?? '')]
     for (const name of [key, whole && nameOfWhole(whole)]) {
       const cached = name === undefined ? undefined : this.#cache?.peek(name)
-      if (cached !== undefined && cached !== 'unknown') return { token: cached.token, user: cached.user }
+      if (cached !== undefined) return { token: cached.token, user: cached.user }
     }
     return undefined
   }
@@ -230,13 +241,21 @@ export class ApiKeys {
     const found = await (isNameOfWhole(name) ? this.#findImported(name) : this.#find(this.#hashes(name)))
     // A key that changed during the read is not cached.
     const isLatest = evictions === this.#evictions
+    // The name is a part of a header of up to 16 KB.
+    const kept = flatCopy(name)
     if (!found) {
-      if (isLatest) this.#keys.set(name, 'unknown', { ttl: UNKNOWN_MS })
+      if (isLatest) {
+        this.#keys.delete(kept)
+        this.#unknown.set(kept, true)
+      }
       return undefined
     }
     const { token, user, account } = found
     const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
-    if (isLatest) this.#keys.set(name, cached)
+    if (isLatest) {
+      this.#keys.set(kept, cached)
+      this.#unknownCache?.delete(kept)
+    }
     return cached
   }
 
