@@ -13,6 +13,8 @@ const MAX_FETCHES = 16
 const MAX_PART_OF_KEY = 1 / 2
 /** Maximum number of files that may wait until they can be fetched. */
 const MAX_WAITING = 10_000
+/** Maximum number of different URLs of one request. */
+const MAX_URLS = 200
 /** Maximum bytes of all files that the URLs of one request lead to; the same as for a request body. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
 /** Bytes of memory for each byte of a file: for its base64 form, and for the request that contains it. */
@@ -61,8 +63,8 @@ export class MediaFetcher {
 
   /**
    * Returns the conversation in which the media for which `mustFetch` returns true are replaced by their
-   * content. Throws `invalid_request` with the reason if a fetch failed, and `overloaded` if a fetch could
-   * not begin in time. Fetches end when the client leaves.
+   * content. Throws `invalid_request` with the reason if there are too many or a fetch failed, and `overloaded` if a
+   * fetch could not begin in time. Fetches end when the client leaves.
    */
   async inline(
     conversation: Conversation,
@@ -71,12 +73,14 @@ export class MediaFetcher {
   ): Promise<Conversation> {
     const media = conversation.turns.flatMap(({ parts }) => parts.flatMap(mediaIn))
     if (media.length === 0) return conversation
+    const fetched = media.filter(mustFetch)
+    refuseManyUrls(fetched)
     const batch = new MediaBatch(requester)
     const inlined = async (part: Part, place: 'input' | 'tool_results' = 'input'): Promise<Part> => {
       if (part.kind === 'media') {
         if (!mustFetch(part)) return this.#withType(part)
-        const fetched = await this.#withFetched(part, batch)
-        return requester.checked ? requester.checked(fetched, place) : fetched
+        const file = await this.#withFetched(part, batch)
+        return requester.checked ? requester.checked(file, place) : file
       }
       if (part.kind !== 'tool-result') return part
       const parts = await Promise.all(part.parts.map((one) => inlined(one, 'tool_results')))
@@ -85,7 +89,7 @@ export class MediaFetcher {
     const unsubscribe = requester.onClientGone(() => batch.abort())
     try {
       // A file that cannot be fetched ends the call, after which no other one may be checked.
-      await Promise.all(media.filter(mustFetch).map((part) => this.#withFetched(part, batch)))
+      await Promise.all(fetched.map((part) => this.#withFetched(part, batch)))
       const turns = await Promise.all(
         conversation.turns.map(
           async (turn): Promise<Turn> => ({
@@ -112,6 +116,7 @@ export class MediaFetcher {
   }
 
   async #fetch(url: string, mediaType: string, batch: MediaBatch): Promise<Inline> {
+    if (batch.isAborted) throw cannotFetch(url, new MediaUnavailable(ANOTHER_FAILED))
     const entry = batch.enter(this.#slots)
     try {
       if (entry.decided) await entry.decided
@@ -134,9 +139,7 @@ export class MediaFetcher {
     } catch (error) {
       batch.abort()
       if (!(error instanceof MediaUnavailable)) throw error
-      throw new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${error.message}`, {
-        cause: error,
-      })
+      throw cannotFetch(url, error)
     } finally {
       batch.leave(entry)
     }
@@ -213,6 +216,7 @@ class MediaBatch {
 
   /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
+    if (this.isAborted) return
     this.#aborted.abort()
     // The signal ends the fetches that have begun; those that wait for a slot must leave the queue.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
@@ -221,7 +225,7 @@ class MediaBatch {
   /** Allocates memory for bytes that have arrived. */
   take(bytes: number): void {
     // The call may have ended, and its memory must not grow after that.
-    if (this.isAborted) throw new MediaUnavailable('another URL of this request failed')
+    if (this.isAborted) throw new MediaUnavailable(ANOTHER_FAILED)
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
@@ -244,6 +248,23 @@ class MediaBatch {
     if (!fetching) this.#fetches.set(url, (fetching = fetch()))
     return fetching
   }
+}
+
+const ANOTHER_FAILED = 'another URL of this request failed'
+
+function refuseManyUrls(parts: readonly MediaPart[]): void {
+  const urls = new Set(parts.flatMap(({ source }) => (source.kind === 'url' ? [source.url] : [])))
+  if (urls.size <= MAX_URLS) return
+  throw new GatewayError(
+    'invalid_request',
+    `expected at most ${MAX_URLS} different URLs of files in a request, found ${urls.size}`,
+  )
+}
+
+function cannotFetch(url: string, cause: MediaUnavailable): GatewayError {
+  return new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${cause.message}`, {
+    cause,
+  })
 }
 
 function tooMany(): GatewayError {

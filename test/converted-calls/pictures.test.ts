@@ -36,7 +36,7 @@ describe('an image by its URL', () => {
       else if (request.url?.startsWith('/as/')) {
         const type = decodeURIComponent(request.url.slice('/as/'.length))
         reply.writeHead(200, type === 'none' ? {} : { 'content-type': type }).end(PNG)
-      } else if (request.url === '/a.png')
+      } else if (request.url?.split('?')[0] === '/a.png')
         reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
       else reply.writeHead(404).end()
     })
@@ -95,6 +95,37 @@ describe('an image by its URL', () => {
       })
     },
   )
+
+  test('a request may name 200 different URLs to be fetched, each of them several times', async () => {
+    asked.length = 0
+    permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'Pictures.' }]))
+    const urls = Array.from({ length: 200 }, (_, index) => local(`/a.png?${index}`))
+    const content = [...urls, ...urls].map((url) => ({ type: 'image_url', image_url: { url } }))
+    const body = { model: MODEL.messages, messages: [{ role: 'user', content }] }
+    expect(await permissive.chat('ann', body)).toMatchObject({ status: 200 })
+    expect(asked).toHaveLength(200)
+  })
+
+  test('a request with more than 200 different URLs to be fetched is refused before any is fetched', async () => {
+    asked.length = 0
+    const urls = Array.from({ length: 201 }, (_, index) => local(`/a.png?${index}`))
+    const expected = 'expected at most 200 different URLs of files in a request, found 201'
+    const pictures = urls.map((url) => ({ type: 'image_url', image_url: { url } }))
+    const chat = { model: MODEL.messages, messages: [{ role: 'user', content: pictures }] }
+    expect(await permissive.chat('ann', chat)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining(expected),
+    })
+    const content = urls.map((url) => ({ type: 'document', source: { type: 'url', url } }))
+    const body = { model: MODEL.chat, max_tokens: 100, messages: [{ role: 'user', content }] }
+    const refused = await permissive.chat('ann', body, { path: '/v1/messages' })
+    expect(refused.status).toBe(400)
+    expect(refused.json()).toMatchObject({
+      type: 'error',
+      error: { code: 'invalid_request', message: expect.stringContaining(expected) },
+    })
+    expect(asked).toEqual([])
+  })
 
   test.each([
     ['/gone', 'responded 404'],
