@@ -1,5 +1,7 @@
-import { lookup } from 'node:dns'
+import { lookup, type LookupAddress } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
+import { callbackify } from 'node:util'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
 import { embeddedIpv4Addresses, hostOf, isMetadataAddress } from '../domain/metadata-address.ts'
@@ -44,7 +46,7 @@ export function isPublicAddress(address: string): boolean {
 export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({
     timeout: timeoutMs,
-    ...(allowPrivateNetworks ? {} : { lookup: publicLookup }),
+    lookup: lookupOf(allowPrivateNetworks ? inTurn(timeoutMs, systemAddresses) : publicAddresses()),
   })
   return new Agent({
     allowH2: false,
@@ -64,12 +66,79 @@ export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: num
   })
 }
 
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const forbidden = !error && !addresses.every(({ address }) => isPublicAddress(address))
-    const [first] = addresses ?? []
-    if (error || forbidden || !first) callback(error ?? new ForbiddenAddress(), '', 0)
-    else if (options.all) callback(null, addresses)
-    else callback(null, first.address, first.family)
-  })
+/** Resolves to all addresses of a host name. */
+type FindAddresses = (hostname: string) => Promise<LookupAddress[]>
+
+/**
+ * Resolves host names by the machine's name servers, without its hosts file, and refuses addresses that are not
+ * public. `dns.lookup` would keep one of the few threads that also resolve the names of providers, for as long as
+ * the name server of a client's URL is silent.
+ */
+function publicAddresses(): FindAddresses {
+  let resolver = new Resolver(PATIENCE)
+  let readMs = performance.now()
+  return async (hostname) => {
+    if (isOfThisMachine(hostname)) throw new ForbiddenAddress()
+    if (performance.now() - readMs > NAME_SERVERS_MS) {
+      resolver = new Resolver(PATIENCE)
+      readMs = performance.now()
+    }
+    const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    if (ipv4.status === 'rejected' && ipv6.status === 'rejected') throw ipv4.reason
+    const listed = (found: typeof ipv4, family: number): LookupAddress[] =>
+      found.status === 'rejected' ? [] : found.value.map((address) => ({ address, family }))
+    const addresses = [...listed(ipv4, 4), ...listed(ipv6, 6)]
+    if (!addresses.every(({ address }) => isPublicAddress(address))) throw new ForbiddenAddress()
+    return addresses
+  }
+}
+
+/** Milliseconds and number of the tries of each name server. */
+const PATIENCE = { timeout: 2_000, maxTimeout: 2_000, tries: 4 }
+/** Milliseconds after which the addresses of the machine's name servers are read again. */
+const NAME_SERVERS_MS = 60_000
+
+/** Whether a name always means this machine (RFC 6761), so that no name server has to know it. */
+function isOfThisMachine(hostname: string): boolean {
+  return /(?:^|\.)localhost\.?$/i.test(hostname)
+}
+
+/** Resolves a host name as the machine does, by its hosts file too. Takes a thread until there is an answer. */
+function systemAddresses(hostname: string): Promise<LookupAddress[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<LookupAddress[]>()
+  lookup(hostname, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
+  return promise
+}
+
+/**
+ * Resolves host names one at a time, so that the other threads resolve the names of providers. A name whose turn
+ * comes later than `timeoutMs` is not resolved.
+ */
+export function inTurn(timeoutMs: number, find: FindAddresses): FindAddresses {
+  let last = Promise.resolve()
+  return async (hostname) => {
+    const beganMs = performance.now()
+    const before = last
+    const { promise, resolve } = Promise.withResolvers<void>()
+    last = promise
+    await before
+    try {
+      if (performance.now() - beganMs > timeoutMs)
+        throw new Error(`no other name was resolved within ${timeoutMs} ms`)
+      return await find(hostname)
+    } finally {
+      resolve()
+    }
+  }
+}
+
+function lookupOf(find: FindAddresses): LookupFunction {
+  const found = callbackify(find)
+  return (hostname, options, callback) =>
+    found(hostname, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error || !first) callback(error ?? new ForbiddenAddress(), '', 0)
+      else if (options.all) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
 }
