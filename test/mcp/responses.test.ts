@@ -56,8 +56,11 @@ beforeAll(async () => {
   })
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, public_url: 'https://ai.example.com', keep_responses: '1h' },
-    models: priced(PROTOCOLS),
-    channels: PROTOCOLS.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
+    models: priced([...PROTOCOLS, 'busy']),
+    channels: [
+      ...PROTOCOLS.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
+      channel('busy', upstream.baseUrl('busy'), { protocol: 'responses' }),
+    ],
     mcp: {
       servers: [
         { name: 'web', url: web.url, price: { call: 0.001, tools: { search: 0.01 } } },
@@ -471,13 +474,49 @@ test('rounds and calls of tools that are refused are among the refused calls', a
   ])
 })
 
-test('a response that a limit ended between its rounds is not replayed for its idempotency key', async () => {
-  const options = { headers: { 'idempotency-key': 'brief' } }
-  script({ calls: [TIDES] }, { calls: [TIDES] }, { text: 'done' })
-  const first = await client('brief').responses.create(asked(), options)
-  expect(first.incomplete_details).toEqual({ reason: 'rate_limited' })
-  const again = client('brief').responses.create(asked(), options)
-  await expect(again).rejects.toMatchObject({ status: 429 })
+const statusIn = ({ text }: { readonly text: string }): unknown =>
+  (JSON.parse(text) as OpenAI.Responses.Response).status
+
+test.each([
+  ['limit of the key', 'responses', 'brief', 2],
+  ['429 of the provider', 'busy', 'ann', 1],
+] as const)(
+  'a response that a %s ended between its rounds is replayed for its idempotency key, and no tool is called again',
+  async (why, model, key, answered) => {
+    let round = 0
+    fixture.upstream.decide(model, () => {
+      round += 1
+      if (round <= answered) return roundOfResponses({ calls: [TIDES] })
+      return { kind: 'status', status: 429, body: '{}' }
+    })
+    const options = { key, path: '/v1/responses', headers: { 'idempotency-key': why } }
+    const done = (): unknown => ({
+      rounds: requests(model).length,
+      tools: calledTools('search'),
+      rows: databaseOf(fixture.gateway.dataDir).usage().length,
+    })
+    const first = await call(fixture.gateway.url, asked({ model }), options)
+    const before = done()
+    expect([first.status, statusIn(first)]).toEqual([200, 'incomplete'])
+    const second = await call(fixture.gateway.url, asked({ model }), options)
+    expect([second.status, second.text]).toEqual([200, first.text])
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect(done()).toEqual(before)
+  },
+)
+
+test('a response that a failure ended between its rounds is not replayed for its idempotency key', async () => {
+  let round = 0
+  fixture.upstream.decide('responses', () => {
+    round += 1
+    return round === 2
+      ? { kind: 'status', status: 500, body: '{}' }
+      : roundOfResponses(round === 1 ? { calls: [TIDES] } : { text: 'done' })
+  })
+  const options = { key: 'ann', path: '/v1/responses', headers: { 'idempotency-key': 'failed between' } }
+  const first = await call(fixture.gateway.url, asked(), options)
+  const second = await call(fixture.gateway.url, asked(), options)
+  expect([statusIn(first), statusIn(second)]).toEqual(['failed', 'completed'])
 })
 
 test('a limit that is reached between rounds ends the response as incomplete', async () => {

@@ -379,7 +379,6 @@ class ResponseInRounds {
   /** Ends the response because a round was refused or has failed. What there is of it is not lost. */
   #refused({ error, refused }: Extract<RoundAnswer, { kind: 'refusal' }>): void | Promise<void> {
     const { incoming } = this.#request
-    // Another attempt may get further, however the answer ends now.
     incoming.hasFailed = true
     if (!this.#composed.hasBegun) {
       if (!refused) throw error
@@ -389,7 +388,11 @@ class ResponseInRounds {
     const { status, body } = refused ?? this.#services.renderError(error, `${incoming.id}.${this.#round}`)
     const given = asRecord(parseRecord(body.toString())?.['error'])
     const code = stringOrEmpty(given?.['code']) || 'server_error'
-    if (status === 403 || status === 429 || code === 'token_exhausted') return this.#end(incomplete(code))
+    if (status === 403 || status === 429 || code === 'token_exhausted') {
+      // An answer, although a round was refused: what there is was charged, and its tools must not be called again.
+      incoming.hasFailed = false
+      return this.#end(incomplete(code))
+    }
     const message = stringOrEmpty(given?.['message']) || 'the call failed'
     return this.#end({ status: 'failed', error: JSON.stringify({ code, message }) })
   }
