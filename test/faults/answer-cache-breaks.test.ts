@@ -10,7 +10,17 @@ import { untilOpen, untilOver } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
 
-const MODELS = ['breaking', 'begun', 'drained', 'ended', 'refusing', 'left', 'early', 'unread'] as const
+const MODELS = [
+  'breaking',
+  'begun',
+  'drained',
+  'ended',
+  'endedforstreams',
+  'refusing',
+  'left',
+  'early',
+  'unread',
+] as const
 /** Ten prompt and five output tokens. */
 const USAGE = usageText(10, 5)
 const COST = 30
@@ -113,24 +123,29 @@ describe(`a stream that breaks off while ${CALLS} equal calls wait for it`, () =
     expect(charges()).toHaveLength(11)
   })
 
-  test('a whole answer that ended with a failure is not given to the calls that wait for it: one of them is made again', async () => {
-    const ends = Promise.withResolvers<void>()
-    const failed = wholeAnswer('chat', { text: 'lost', reason: 'network_error' })
-    fixture.upstream.script(
-      'ended',
-      { kind: 'whole', body: failed, after: ends.promise },
-      { kind: 'whole', content: 'found', usage: USAGE },
-    )
-    const first = fixture.chat('ann', ask('ended'))
-    await fixture.upstream.receivedAtLeast('ended', 1)
-    // They want another form, so that they wait for the whole answer.
-    const others = many(3, () => fixture.chat('ann', askStream('ended')))
-    await untilOpen(fixture.gateway.url, 4)
-    ends.resolve()
-    expect((await first).text).toBe(failed)
-    for (const { text } of await Promise.all(others)) expect(text).toContain('found')
-    expect(asked('ended')).toBe(2)
-  })
+  test.each([
+    ['whole answer', 'ended', ask],
+    ['stream', 'endedforstreams', askStream],
+  ] as const)(
+    'a whole answer that ended with a failure is not given to the calls that wait for it: one of them is made again, if they want a %s',
+    async (_, model, asking) => {
+      const ends = Promise.withResolvers<void>()
+      const failed = wholeAnswer('chat', { text: 'lost', reason: 'network_error' })
+      fixture.upstream.script(
+        model,
+        { kind: 'whole', body: failed, after: ends.promise },
+        { kind: 'whole', content: 'found', usage: USAGE },
+      )
+      const first = fixture.chat('ann', ask(model))
+      await fixture.upstream.receivedAtLeast(model, 1)
+      const others = many(3, () => fixture.chat('ann', asking(model)))
+      await untilOpen(fixture.gateway.url, 4)
+      ends.resolve()
+      expect((await first).text).toBe(failed)
+      for (const { text } of await Promise.all(others)) expect(text).toContain('found')
+      expect(asked(model)).toBe(2)
+    },
+  )
 
   test('equal calls do not wait for a broken stream, even if its first client has not read it', async () => {
     const breaks = Promise.withResolvers<void>()

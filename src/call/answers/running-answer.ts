@@ -48,6 +48,7 @@ export interface RunningAnswerInputs {
 interface AttachedClient {
   readonly response: Response
   readonly extra: ResponseHeaders
+  readonly mayBegin: () => boolean
   /** Number of pieces that were sent to the client. */
   sent: number
   /** Timer that runs while the client has not read what was sent. */
@@ -125,12 +126,17 @@ export class RunningAnswer {
    * Sends the answer to a client from its beginning, as it arrives. Resolves to true when the client's
    * response has ended, and to false if the answer broke off before the client was sent anything, so that the
    * client can be given another. Rejects with the error of the call if there is no answer. Returns undefined
-   * if the beginning is no longer in memory. `extra`: headers that replace those of the answer.
+   * if the beginning is no longer in memory. `extra`: headers that replace those of the answer. `mayBegin`: called before
+   * the client is sent anything of the answer; false if the client must not get it, as if the answer broke off.
    */
-  attach(response: Response, extra: ResponseHeaders = {}): Promise<boolean> | undefined {
+  attach(
+    response: Response,
+    extra: ResponseHeaders = {},
+    mayBegin: () => boolean = () => true,
+  ): Promise<boolean> | undefined {
     if (!this.#isWhole || this.isLost) return undefined
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-    const client: AttachedClient = { response, extra, sent: 0, stalled: undefined, resolve, reject }
+    const client: AttachedClient = { response, extra, mayBegin, sent: 0, stalled: undefined, resolve, reject }
     this.#clients.add(client)
     if (response.isAborted) this.#left(client)
     else {
@@ -245,6 +251,10 @@ export class RunningAnswer {
     const { response } = client
     const length = this.#dropped + this.#pieces.length
     const isComplete = this.#state === 'complete'
+    if (client.sent === 0 && (length > 0 || isComplete) && !client.mayBegin()) {
+      this.#clients.delete(client)
+      return client.resolve(false)
+    }
     while (client.stalled === undefined && client.sent < length) {
       const piece = this.#pieces[client.sent - this.#dropped] as Buffer
       client.sent += 1

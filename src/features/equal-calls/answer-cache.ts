@@ -146,6 +146,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
 
   async make(first: SharedAnswer, recorded: IncomingCall): Promise<void> {
     const { caller, model, ways } = first.call
+    first.recorded = recorded
     first.keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
@@ -202,7 +203,9 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     await this.#services.limits.countModel(incoming, routes.requestedModel)
     const repeat = call.ways.repeat()
     try {
-      if (!(await first.answer.attach(response, cacheHitHeaders(call, 0)))) {
+      // Before a whole answer is sent, it is known whether it ended with a failure.
+      const mayBegin = (): boolean => first.recorded?.hasFailed !== true
+      if (!(await first.answer.attach(response, cacheHitHeaders(call, 0), mayBegin))) {
         repeat.ended(false)
         return {}
       }

@@ -4,6 +4,7 @@ import { type RequestMemory, ResizableAllocation } from '../../limits/request-me
 import type { WaysToAnswer } from '../../call/answer-request.ts'
 import { type AnswerHead, DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
 import { RunningAnswer } from '../../call/answers/running-answer.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
@@ -33,7 +34,8 @@ export interface CachedAnswer {
 export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerFacts> {
   /** How the call ended, and the model whose plan served it; undefined before its charge is known. */
   made: { readonly settlement: Settlement; readonly model: string } | undefined
-  /** Set once the call is made. */
+  /** The call that is made, and what keeps its answer; undefined if no call is made. */
+  recorded: IncomingCall | undefined
   keeping: KeepingCall | undefined
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
   /**
