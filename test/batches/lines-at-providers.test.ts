@@ -182,6 +182,22 @@ describe('docs/batches.md: Batches of providers', () => {
     expect((row as unknown as Record<string, unknown>)['guards']).toBe('mask=redacted;count=1')
   })
 
+  test('a line that has more JSON values than a body of a client, because it was converted, is sent', async () => {
+    const ann = clientOf('ann')
+    // Nine values each, of which fourteen are made.
+    const input = Array.from({ length: 20_000 }, (_, at) => [
+      { type: 'function_call', call_id: `c${at}`, name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: `c${at}`, output: 'done' },
+    ]).flat()
+    const body = { model: 'm', input, max_output_tokens: 100, service_tier: 'priority' }
+    const line = { custom_id: 'a', method: 'POST', url: '/v1/responses', body }
+    const made = await ann.make([line], { endpoint: '/v1/responses', metadata: {} })
+    const batch = await ann.ended(made.id)
+    expect(batch.request_counts).toEqual({ total: 1, completed: 1, failed: 0 })
+    expect(provider.lines[0]?.body.messages).toHaveLength(40_000)
+    expect(provider.lines[0]?.body).not.toHaveProperty('service_tier')
+  })
+
   test('a gateway stops while a provider does not answer, and the batch goes on after its start', async () => {
     const ann = clientOf('ann')
     const uploads = provider.files.length

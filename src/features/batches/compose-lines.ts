@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Response } from '@sluice/http1'
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
@@ -82,9 +82,9 @@ export async function composeLine(
     }
 }
 
-/** The body without what lines of batches do not have. */
+/** The body, as it was composed for a channel, without what lines of batches do not have. */
 export function withoutRemovedFields(body: Buffer): Buffer {
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const remove = REMOVED_FIELDS.filter((name) => scan.has(name))
   return remove.length === 0 ? body : applyEdits(body, scan, { remove, replace: NOTHING })
 }
