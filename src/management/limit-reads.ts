@@ -16,6 +16,7 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['modelCallers', 512 * KIB],
   ['priceSets', 1024 * KIB],
   ['refusedCalls', 256 * KIB],
+  ['sessionSums', 256 * KIB],
   ['usageByDay', 256 * KIB],
   ['usageGroups', 256 * KIB],
   ['usageSeries', 512 * KIB],
