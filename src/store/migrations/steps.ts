@@ -83,6 +83,12 @@ export const STEPS: readonly Step[] = [
     run: async (db) => (await import('./schema/call-ends.ts')).indexCallEnds(db),
     prepare: async (db, report) => (await import('./schema/call-ends.ts')).indexPartitions(db, report),
   },
+  {
+    name: '0016-refusals-by-user',
+    run: async (db) => (await import('./schema/refusals-by-user.ts')).indexRefusalsByUser(db),
+    prepare: async (db, report) =>
+      (await import('./schema/refusals-by-user.ts')).buildRefusalsByUser(db, report),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

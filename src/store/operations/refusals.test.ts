@@ -1,6 +1,10 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
+import { preparedFile } from '../../../test/stores/rows.ts'
 import type { RefusalCount } from '../../domain/records/refusal.ts'
+import { createKysely } from '../sqlite/dialect.ts'
+import { refusedCalls } from './refusals.ts'
 
 const SLOT = 980_000
 
@@ -37,4 +41,21 @@ describe.each(ENGINES)('counters of refused calls on $name', (engine) => {
     expect(await read('token')).toEqual([[13], { 5: 12, 6: 1 }])
     expect(await read('user', 'rate_limited')).toEqual([[6], { 2: 5, 3: 1 }])
   })
+})
+
+test('the refused calls of a user are summed up without reading those of other users', async () => {
+  const file = new DatabaseSync(await preparedFile())
+  const asked: { readonly sql: string; readonly parameters: readonly unknown[] }[] = []
+  const db = createKysely(file, ({ query: { sql, parameters } }) => void asked.push({ sql, parameters }))
+  file.exec(`INSERT INTO usage_refusals VALUES (${SLOT}, 'rate_limited', 5, 2, 1)`)
+  await refusedCalls(db, { filter: { user_id: 2 }, by: 'code', top: 9, first: SLOT, end: SLOT + 1 })
+  const ofCounters = asked.filter(({ sql }) => sql.includes('usage_refusals'))
+  expect(ofCounters).toHaveLength(3)
+  for (const { sql, parameters } of ofCounters) {
+    const plan = file.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(parameters as string[]))
+    expect(plan[0]?.['detail']).toMatch(
+      /^SEARCH usage_refusals USING INDEX usage_refusals_by_user \(user_id=\? AND slot>\? AND slot<\?\)/,
+    )
+  }
+  file.close()
 })

@@ -1,10 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { MAINTENANCE_LOCK } from '../../postgres/maintain-usage-log.ts'
 import type { Database } from '../../row-types.ts'
 import type { ReportProgress } from '../steps.ts'
-
-const RETRY_MS = 500
+import { whileBuildingIndexes } from './build-indexes.ts'
 
 /**
  * Adds the index that finds calls by their ends, which may be days after the times in their ids. PostgreSQL attaches the
@@ -19,41 +16,20 @@ export async function indexCallEnds(db: Kysely<unknown>): Promise<void> {
  * invalid, because it was killed, is dropped first: it would make that of the whole log invalid.
  */
 export async function indexPartitions(db: Kysely<Database>, report: ReportProgress): Promise<void> {
-  await db.connection().execute(async (session) => {
-    // If this process is killed, its session keeps the lock until the server has built the index.
-    await lockPartitions(session, report)
-    try {
-      for (;;) {
-        const partitions = await indexedPartitions(session)
-        const left = partitions.filter(({ is_indexed: isIndexed, invalid }) => !isIndexed || invalid)
-        const [next] = left
-        if (!next) return
-        const place = `${partitions.length - left.length + 1} of ${partitions.length}`
-        report(`building the index of ${next.name} by the ends of calls (${place})`)
-        for (const index of next.invalid ?? [])
-          await sql`drop index concurrently ${sql.raw(index)}`.execute(session)
-        if (!next.is_indexed)
-          await sql`create index concurrently on ${sql.raw(next.name)} (ended_ms)`.execute(session)
-      }
-    } finally {
-      // A session that was lost has no lock.
-      await sql`select pg_advisory_unlock(${MAINTENANCE_LOCK})`.execute(session).catch(() => {})
+  await whileBuildingIndexes(db, report, async (session) => {
+    for (;;) {
+      const partitions = await indexedPartitions(session)
+      const left = partitions.filter(({ is_indexed: isIndexed, invalid }) => !isIndexed || invalid)
+      const [next] = left
+      if (!next) return
+      const place = `${partitions.length - left.length + 1} of ${partitions.length}`
+      report(`building the index of ${next.name} by the ends of calls (${place})`)
+      for (const index of next.invalid ?? [])
+        await sql`drop index concurrently ${sql.raw(index)}`.execute(session)
+      if (!next.is_indexed)
+        await sql`create index concurrently on ${sql.raw(next.name)} (ended_ms)`.execute(session)
     }
   })
-}
-
-/**
- * Waits until no other session builds these indexes, or makes or drops partitions. It asks again and again, because a
- * statement that waits would be waited for by the building of an index elsewhere, and so for ever.
- */
-async function lockPartitions(session: Kysely<Database>, report: ReportProgress): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const { rows } = await sql<{ mine: boolean }>`
-      select pg_try_advisory_lock(${MAINTENANCE_LOCK}) as mine`.execute(session)
-    if (rows[0]?.mine) return
-    if (attempt === 2) report('waiting for another session that works on the partitions of usage_log')
-    await delay(RETRY_MS)
-  }
 }
 
 /** A partition of the usage log; names as SQL. */
