@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
-import { SECRETS } from '../../../test/stores/rows.ts'
+import { newUser, SECRETS } from '../../../test/stores/rows.ts'
 import type { RowStore } from '../store.ts'
 import { hashAccessToken, hashSession } from '../secrets.ts'
 import type { SignInProof, Identity } from './sign-ins.ts'
@@ -40,6 +40,22 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await rows.store.write('changeUser', { userId: rows.userId, fields: { passwordHash: 'hash' } })
     return rows
   }
+
+  test('a user has at most 100 console sessions: a further sign-in ends the one that began first', async () => {
+    const { store, userId } = await opened()
+    const other = await store.write('createUser', newUser({ username: 'bob', passwordHash: 'hash' }))
+    await begin(store, other.id, 'other')
+    const names = Array.from({ length: 102 }, (_, n) => `s${n}`)
+    // Two begin in each second, so that none of them expires meanwhile.
+    for (const [n, name] of names.entries())
+      await begin(store, userId, name, { created_time: 1000 + Math.floor(n / 2) })
+    const nowSeconds = 1000
+    const listed = await store.read('sessionsOf', { userId, nowSeconds })
+    expect(listed.map(({ idHash }) => idHash).toSorted()).toEqual(names.slice(2).map(hashOf).toSorted())
+    expect(await whose(store, 's1')).toBeNull()
+    expect(await whose(store, 's101')).toMatchObject({ id: userId })
+    expect(await whose(store, 'other')).toMatchObject({ id: other.id })
+  })
 
   test('a console session identifies its user until it expires, and only an HMAC of its id is stored', async () => {
     const { store, database, userId } = await opened()

@@ -13,6 +13,8 @@ import { createUser, endSessionsOf } from './users.ts'
 
 /** Maximum number of expired sessions, or of expired sign-in states, that one sign-in removes. */
 const MAX_REMOVED = 1_000
+/** Maximum number of sessions of a user; a new one ends those that began first. */
+const MAX_SESSIONS = 100
 
 /** How a user signed in. This is checked again in the transaction that creates the session. */
 export type SignInProof =
@@ -65,8 +67,8 @@ interface SessionEntry {
 
 /**
  * Creates a session if the user exists and is enabled, and the sign-in is still valid. Resolves to whether it
- * was created. Also removes expired sessions of all users. No other cleanup is needed, because only this
- * operation adds sessions.
+ * was created. Also removes expired sessions of all users, and the user's oldest ones above `MAX_SESSIONS`. No other
+ * cleanup is needed, because only this operation adds sessions.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.created_time)
@@ -81,6 +83,7 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
       .where('id', '=', session.userId)
       .execute()
   }
+  await removeOldest(db, session.userId)
   const idHash = hashSession(secrets, cookieValue)
   const logoutUrl = proof.kind === 'identity' ? proof.logoutUrl : undefined
   await db
@@ -216,6 +219,23 @@ async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
     .deleteFrom('sessions')
     .where('id_hash', 'in', (eb) =>
       eb.selectFrom('sessions').select('id_hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
+    )
+    .execute()
+}
+
+/** Makes room for one more session of the user. */
+async function removeOldest(db: Db, userId: number): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where('id_hash', 'in', (eb) =>
+      eb
+        .selectFrom('sessions')
+        .select('id_hash')
+        .where('user_id', '=', userId)
+        .orderBy('created_time', 'desc')
+        .orderBy('id_hash')
+        .offset(MAX_SESSIONS - 1)
+        .limit(MAX_REMOVED),
     )
     .execute()
 }
