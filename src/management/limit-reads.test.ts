@@ -110,6 +110,24 @@ test('an export of the usage log takes memory for 2,000 calls at a time, however
   expect(memory.held).toBe(0)
 })
 
+test('an export of the usage log takes memory for the texts of its calls, and does not read those that only a single call shows', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  using database = new DatabaseSync(path)
+  const calls = Array.from({ length: 20 }, (_, n) => ({ id: idAt(n), endedMs: n }))
+  await filled({ sql: (statement) => Promise.resolve(database.prepare(statement).all()) }, calls)
+  database.exec(`update usage_log set custom_id = '${'i'.repeat(200 * KIB)}',
+    attempts = '[${' '.repeat(900 * KIB)}]', error = '{${' '.repeat(900 * KIB)}}'`)
+  const { metered, done, memory } = stageOf(store)
+  const { entries } = await metered.read('scanUsage', { filter: {}, after: null, maxRows: 2_000 })
+  expect(entries.map(({ attempts, error }) => [attempts, error])).toEqual(calls.map(() => [null, null]))
+  expect(done.map(({ name }) => name)).toEqual(['scanUsage'])
+  expect(memory.held).toBeGreaterThanOrEqual(6 * 20 * 200 * KIB)
+  expect(memory.held).toBeLessThan(6 * 20 * 300 * KIB)
+  const detail = await metered.read('callDetail', { id: idAt(3) })
+  expect(detail?.attempts).toEqual([])
+})
+
 test('an export of the audit log takes memory for 500 changes at a time, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)

@@ -3,7 +3,10 @@ import { isSizedRead } from '../store/sized-reads.ts'
 import type { ManagementServices } from './services.ts'
 
 const KIB = 1024
-/** Maximum bytes that a read which returns or scans many rows may return. All other reads return few rows. */
+/**
+ * Maximum bytes that a read which returns or scans many rows may return; if its texts are measured, bytes that are counted
+ * at least. All other reads return few rows.
+ */
 const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['callFacts', 1024 * KIB],
   ['scanUsage', 2048 * KIB],
@@ -49,10 +52,9 @@ export function storeWithReadLimits(
   const metered: ManagementServices['store'] = {
     async read(name, ...input) {
       await reading.begin()
-      const bytes = isSizedRead(name)
-        ? await store.read('readBytes', { name, input: input[0] })
-        : (BOUNDS.get(name) ?? 0)
-      await hold(name, FEW_ROWS + bytes)
+      const bound = BOUNDS.get(name) ?? 0
+      const texts = isSizedRead(name) ? await store.read('readBytes', { name, input: input[0] }) : 0
+      await hold(name, FEW_ROWS + Math.max(bound, texts))
       return store.read(name, ...input)
     },
     write: (name, ...input) => store.write(name, ...input),

@@ -12,6 +12,7 @@ export const SIZED_READS = [
   'managedUser',
   'tokensWithOwners',
   'pageOfUsers',
+  'scanUsage',
   'storedConfiguration',
 ] as const
 

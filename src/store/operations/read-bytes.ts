@@ -8,6 +8,7 @@ import type { SizedRead } from '../sized-reads.ts'
 import { selectAuditEntriesBefore, selectAuditPage } from './audit-log.ts'
 import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
+import { bytesOfScan } from './usage-log.ts'
 
 /**
  * SQL for the bytes of all texts in a row, one constant for each table. The memory for rows is taken by this size
@@ -43,6 +44,7 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
       .execute()
     return limit * (await sumOf(Promise.resolve(largest)))
   },
+  scanUsage: bytesOfScan,
   storedConfiguration: async (db) =>
     (await sumOf(db.selectFrom('channels').select(CHANNEL_BYTES).execute())) +
     (await sumOf(db.selectFrom('stored_settings').select(SETTING_BYTES).execute())),

@@ -23,7 +23,7 @@ export async function hasCalls(db: Db): Promise<boolean> {
 
 /**
  * Reads a page of the matching rows, starting with the call that ended last, and the number of matching rows
- * among the newest 100,000.
+ * among the newest 100,000. The rows lack the texts of `CallText`.
  */
 export async function listUsage(
   db: Db,
@@ -57,7 +57,7 @@ export async function listUsage(
     .execute()
   if (page.length === 0) return { total, entries: [] }
   // The ids are written into the statement, so that PostgreSQL reads only their partitions.
-  const rows = await withNames(db)
+  const rows = await withNames(db, ['attempts', 'error', 'particulars'])
     .where(
       'usage_log.id',
       'in',
@@ -110,8 +110,14 @@ export async function callDetail(
   { id, userId }: { readonly id: string; readonly userId?: number | undefined },
 ): Promise<CallDetail | null> {
   const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
-  const [entry] = entries
-  if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
+  const [listed] = entries
+  if (!listed || (userId !== undefined && listed.user_id !== userId)) return null
+  const texts = await db
+    .selectFrom('usage_log')
+    .select(['attempts', 'error', 'particulars'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const entry = { ...listed, ...texts }
   const set = await db
     .selectFrom('price_sets')
     .select('content')
@@ -147,7 +153,7 @@ export async function priceSets(
 }
 
 /**
- * Reads the matching rows of one scan, newest first. `next` is the cursor for the next scan, or null at the
+ * Reads the matching rows of one scan, newest first, without the texts of `NOT_SCANNED`. `next` is the cursor for the next scan, or null at the
  * end of the log. It may be present even if no row matched, because a scan reads a limited number of rows.
  */
 export async function scanUsage(
@@ -156,7 +162,7 @@ export async function scanUsage(
 ): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
   const scan = await resolveScanBounds(db, given)
   if (!scan) return { entries: [], next: null }
-  let query = withNames(db)
+  let query = withNames(db, NOT_SCANNED)
     .where((eb) => withinScan(eb, scan))
     .where((eb) => matchesFilter(eb, scan.filter))
   if (scannedIndex(scan.filter)) query = query.orderBy('ended_ms', 'desc')
@@ -164,13 +170,41 @@ export async function scanUsage(
   return { entries: await entriesFromRows(db, rows), next: scan.end }
 }
 
-/** Selects rows with the names of their users and API keys, including deleted ones. */
-function withNames(db: Db) {
+/** Returns the bytes of all texts that `scanUsage` would read now. */
+export async function bytesOfScan(db: Db, given: UsageScan): Promise<number> {
+  const scan = await resolveScanBounds(db, given)
+  const row =
+    scan &&
+    (await selectMatchingCalls(db, scan)
+      .select(sql<number | null>`cast(sum(${SCANNED_BYTES}) as bigint)`.as('bytes'))
+      .executeTakeFirst())
+  return row?.bytes ?? 0
+}
+
+/** Texts of a row that may be long, and that only a single call is shown with. */
+type CallText = 'attempts' | 'error' | 'particulars'
+const NOT_SCANNED: readonly CallText[] = ['attempts', 'error']
+
+const COLUMNS = USAGE.columns.map(({ name }) => name as keyof UsageLogRow)
+const SCANNED_BYTES = sql.join(
+  USAGE.columns
+    .filter(({ name, type }) => type.column === 'text' && !NOT_SCANNED.some((text) => text === name))
+    .map(({ name }) => sql`coalesce(octet_length(${sql.ref(`usage_log.${name}`)}), 0)`),
+  sql` + `,
+)
+
+/** Selects rows with the names of their users and API keys, including deleted ones; null for these texts. */
+function withNames(db: Db, without: readonly CallText[]) {
   return db
     .selectFrom('usage_log')
     .innerJoin('users', 'users.id', 'usage_log.user_id')
     .innerJoin('tokens', 'tokens.id', 'usage_log.token_id')
-    .selectAll('usage_log')
+    .select(
+      COLUMNS.filter((name) => !without.some((text) => text === name)).map(
+        (name) => `usage_log.${name}` as const,
+      ),
+    )
+    .select(without.map((name) => sql<null>`null`.as(name)))
     .select(['users.username', 'tokens.name as token_name'])
 }
 
