@@ -29,6 +29,7 @@ interface OpenLog {
 interface LogOptions {
   readonly heapMb?: number
   readonly readMs?: number
+  readonly hasRoom?: () => boolean
   readonly settings?: () => ContentLogSettings
 }
 
@@ -41,7 +42,7 @@ function openLog(options: LogOptions = {}): OpenLog {
 
 function openLogIn(
   folder: string,
-  { heapMb, readMs, settings = () => CONTENT_LOG_DEFAULTS }: LogOptions = {},
+  { heapMb, readMs, hasRoom = () => true, settings = () => CONTENT_LOG_DEFAULTS }: LogOptions = {},
 ): OpenLog {
   const dropped: string[] = []
   const warned: string[] = []
@@ -51,6 +52,7 @@ function openLogIn(
     databaseUrl: undefined,
     bucketKey: { accessKeyId: 'id', secretAccessKey: 'key' },
     settings,
+    hasRoom,
     onDropped: (reason) => dropped.push(reason),
     warn: (sentence) => warned.push(sentence),
     nowMs: () => performance.now(),

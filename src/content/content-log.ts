@@ -81,6 +81,8 @@ export interface ContentLogServices {
   /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketCredentials | undefined
   readonly settings: () => ContentLogSettings
+  /** Whether the file system of `folder` has room for content. */
+  readonly hasRoom: () => boolean
   readonly onDropped: (reason: DropReason) => void
   readonly warn: (sentence: string) => void
   /** Monotonic clock, in milliseconds. */
@@ -167,6 +169,7 @@ export class ContentLog implements CaptureQueue {
 
   add(call: CapturedCall, content: ContentBytes, held: number): void {
     try {
+      if (!this.#hasRoom) throw new Error('there is no room for content')
       this.#queue.add(call, content, held)
     } catch {
       this.give(call, held)
@@ -177,6 +180,12 @@ export class ContentLog implements CaptureQueue {
       const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
       this.#timer = setTimeout(() => this.#writeQueue(), waitMs).unref()
     }
+  }
+
+  /** A bucket states no size; what it leaves in the database is small. */
+  get #hasRoom(): boolean {
+    const { settings, hasRoom } = this.#services
+    return settings().store.kind === 's3' || hasRoom()
   }
 
   dropped(reason: DropReason): void {

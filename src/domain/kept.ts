@@ -66,7 +66,7 @@ export const KEPT_KINDS = {
   /** What is known of some consecutive lines without their bodies, by the id of the batch and the number of the first one. */
   batch_heads: { share: 'files', readers: 'owner', room: 'responses' },
   /** Result of a line of a batch with the row that it is charged by, by the id of the batch and the number of the line. */
-  batch_line: { share: null, readers: 'owner', room: 'responses' },
+  batch_line: { share: 'files', readers: 'owner', room: 'responses' },
   /** Batch at a provider, with what is needed to ask for it, by the id of the user's batch and a number. */
   batch_part: { share: null, readers: 'owner', room: 'responses' },
   /** The bytes that such a batch is made of, by the same key. */

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
 import { ContentLog, type ContentLogServices } from '../content/content-log.ts'
 import { sqlitePath } from '../domain/database-url.ts'
+import type { FreeSpaceMonitor } from '../store/free-space-monitor.ts'
 import type { Store } from '../store/store.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -14,9 +15,14 @@ export function openContentLog(
   {
     metrics,
     warn = () => {},
+    room,
     settings,
   }: Pick<ContentLogServices, 'settings'> &
-    Partial<Pick<ContentLogServices, 'warn'>> & { readonly metrics?: Metrics },
+    Partial<Pick<ContentLogServices, 'warn'>> & {
+      readonly metrics?: Metrics
+      /** Monitor of the free space of `dataDir`; undefined if the content is not there, or none is written. */
+      readonly room?: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
+    },
 ): ContentLog {
   const isEmbedded = sqlitePath(databaseUrl) !== undefined
   return new ContentLog({
@@ -26,6 +32,7 @@ export function openContentLog(
     folder: isEmbedded ? join(dataDir, 'content') : undefined,
     databaseUrl: isEmbedded ? undefined : databaseUrl,
     bucketKey,
+    hasRoom: () => room?.hasRoomFor('responses') ?? true,
     onDropped: (reason) => metrics?.add('contentDropped', 1, reason),
     nowMs: () => performance.now(),
   })

@@ -42,6 +42,8 @@ interface OpenedResponses {
   readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
+  /** Monitor of the free space of the data folder; undefined if the database server is on another machine. */
+  readonly room: FreeSpaceMonitor | undefined
   /** Whether all nodes of the database read and write the same files. */
   readonly hasSharedFiles: () => boolean
   close(): Promise<void>
@@ -128,6 +130,7 @@ export async function openResponses(
     signatures,
     answers,
     claims,
+    room,
     hasSharedFiles,
     close,
   }

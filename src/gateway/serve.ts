@@ -226,7 +226,12 @@ export async function serveGateway({
     (open) => open.close(),
   )
   const content = opened.adopt(
-    openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
+    openContentLog(environment, secrets, {
+      settings: () => inForce.settings.contentLog,
+      metrics,
+      warn,
+      room: kept.room,
+    }),
     (open) => open.close(),
   )
   if (others)

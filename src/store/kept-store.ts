@@ -90,6 +90,19 @@ export class KeptStore {
     return room?.hasRoomFor(rules.room) ?? true
   }
 
+  /** Whether the file systems of the database and of large contents have room for more than what is kept in any case. */
+  async hasSpace(): Promise<boolean> {
+    const { room, objects } = this.#services
+    if (room && !room.hasRoomFor('responses')) return false
+    const place = await objects?.place()
+    return place?.hasRoom() ?? true
+  }
+
+  /** Whether a user keeps less than the maximum of a share. */
+  async isBelowMaximum(share: KeptShareName, userId: number): Promise<boolean> {
+    return (await this.bytesOf(share, userId)) < this.#services.maxBytes[share]()
+  }
+
   /**
    * Stores an entry with its content in pieces of any size, replacing one with the same key: first the parts except the
    * last one, then that one with the row, by which the entry is found. Resolves to false if it was not stored: `storeKept`.

@@ -12,8 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { FOLDER_MARK } from '../../src/store/object-folder.ts'
 import { manage } from '../fixtures/account.ts'
+import { batchesOf, simulateBatches } from '../fixtures/batch-provider.ts'
 import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -140,6 +142,31 @@ describe('docs/batches.md: Where files are', () => {
   })
 })
 
+describe('docs/batches.md: Files', () => {
+  test('while the files and results of a user have files.most bytes, further lines wait, and go on once a file is deleted', async () => {
+    const fixture = await startFixture((upstream) => ({
+      ...configured({})(upstream),
+      options: { files: { most: '8MiB' }, batches: { parallel: 2 } },
+    }))
+    try {
+      fixture.upstream.script('m', { kind: 'whole', content: 'x'.repeat(1.6 * MIB) })
+      const ann = new BatchClient(fixture.gateway.url, 'ann')
+      const file = await ann.upload(Buffer.alloc(5 * MIB, 'x'))
+      const ids = ['a', 'b', 'c']
+      const { id } = await ann.make(ids.map((name) => chatLine(name)))
+      // With the second result it is 8.2 MiB.
+      await expect.poll(async () => (await ann.batch(id)).request_counts['completed']).toBe(2)
+      expect(fixture.upstream.received('m')).toHaveLength(2)
+      await ann.ask(`${FILES_PATH}/${file}`, 'DELETE')
+      const ended = await ann.ended(id)
+      expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: 3, failed: 0 } })
+      expect((await ann.lines(ended.output_file_id)).map((line) => line.custom_id)).toEqual(ids)
+    } finally {
+      await fixture.close()
+    }
+  })
+})
+
 describe.runIf(CAN_MOUNT)('docs/batches.md: Where files are, on a disk with little space', () => {
   test('uploads are refused with 503 storage_unavailable while the disk of the folder has little space', async () => {
     const disk = mountSmallDisk(40_000_000)
@@ -156,6 +183,86 @@ describe.runIf(CAN_MOUNT)('docs/batches.md: Where files are, on a disk with litt
       await ann.upload(Buffer.from('after'))
     } finally {
       await fixture.close()
+    }
+  })
+
+  test('while the disk has little space, a batch whose results have more than 1 MiB does not end, and its results are kept', async () => {
+    const disk = mountSmallDisk(40_000_000)
+    const fixture = await startFixture((upstream) => ({
+      ...configured({})(upstream),
+      options: { files: { store: join(disk.path, 'files') }, batches: { parallel: 2 } },
+    }))
+    try {
+      const gate = Promise.withResolvers<void>()
+      const large = { kind: 'whole', content: 'x'.repeat(MIB) } as const
+      fixture.upstream.script('m', large, large, { ...large, after: gate.promise })
+      const ann = new BatchClient(fixture.gateway.url, 'ann')
+      const ids = ['a', 'b', 'c']
+      const { id } = await ann.make(ids.map((name) => chatLine(name)))
+      await fixture.upstream.receivedAtLeast('m', 3)
+      const filler = join(disk.path, 'filler')
+      const { bavail, bsize } = statfsSync(disk.path)
+      // The results would fit into what is left.
+      writeFileSync(filler, Buffer.alloc(bavail * bsize - 3_900_000, 1))
+      gate.resolve()
+      await expect
+        .poll(async () => {
+          const isOver = (await ann.batch(id)).status === 'completed'
+          return isOver ? 'ended' : fixture.gateway.logs()
+        })
+        .toContain('there is no room for the results of a batch')
+      rmSync(filler)
+      const ended = await ann.ended(id)
+      expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: 3, failed: 0 } })
+      expect((await ann.lines(ended.output_file_id)).map((line) => line.custom_id)).toEqual(ids)
+    } finally {
+      await fixture.close()
+    }
+  })
+
+  test('while the disk has little space, no batch is made at a provider, and results stay there until there is space', async () => {
+    const disk = mountSmallDisk(40_000_000)
+    const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
+    const simulate = (settings: object) => simulateBatches(simulator.chatUrl, settings)
+    const requests = async (step: string): Promise<number> => (await simulate({}))[step] ?? 0
+    const fixture = await startFixture(() => ({
+      ...batchesOf('ann', simulator.chatUrl, 1_000_000),
+      options: {
+        files: { store: join(disk.path, 'files') },
+        batches: { poll: '50ms', poll_most: '200ms' },
+      },
+    }))
+    try {
+      const ann = new BatchClient(fixture.gateway.url, 'ann')
+      await simulate({ reset: true, behaviour: { running_ms: 2_000 } })
+      const made = await ann.make([chatLine('a'), chatLine('b')], { metadata: {} })
+      await expect.poll(() => requests('create')).toBe(1)
+      const refused = { step: 'upload', status: 503, times: Number.MAX_SAFE_INTEGER }
+      await simulate({ faults: [refused] })
+      const uploads = await requests('upload')
+      const waiting = await ann.make([chatLine('c')], { metadata: {} })
+      await expect.poll(() => requests('upload')).toBeGreaterThan(uploads)
+      const filler = join(disk.path, 'filler')
+      const { bavail, bsize } = statfsSync(disk.path)
+      writeFileSync(filler, Buffer.alloc(bavail * bsize - 3_000_000, 1))
+      await simulate({ reset: true })
+      // The results are asked for again and again. In that time the other batch would be made.
+      await expect
+        .poll(
+          async () => (await requests('content')) >= 5 || (await ann.batch(made.id)).status === 'completed',
+        )
+        .toBe(true)
+      expect((await ann.batch(made.id)).request_counts).toMatchObject({ total: 2, completed: 0 })
+      expect(await requests('create')).toBe(1)
+      rmSync(filler)
+      for (const { id, counts } of [
+        { id: made.id, counts: { completed: 2, failed: 0 } },
+        { id: waiting.id, counts: { completed: 1, failed: 0 } },
+      ])
+        expect(await ann.ended(id)).toMatchObject({ status: 'completed', request_counts: counts })
+    } finally {
+      await fixture.close()
+      await simulator.close()
     }
   })
 })

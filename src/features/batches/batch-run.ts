@@ -42,6 +42,8 @@ export class BatchRun {
   looks = 0
   /** Set when another node has taken the batch over, because this one did not renew its lease in time. */
   isLost = false
+  /** Set until the next look if there was no room for the result of a further line. */
+  #lacksRoom = false
   /** Whether a lost line was reported. */
   #hasReported = false
   readonly lines: LineFinder
@@ -87,6 +89,7 @@ export class BatchRun {
   get mayTake(): boolean {
     if (this.stopped !== undefined || this.isEnding || this.isLost || Date.now() >= this.windowEndMs)
       return false
+    if (this.#lacksRoom) return false
     if (this.#due.length > 0) return true
     // Otherwise a limit that stops every line would make all of them wait.
     return !this.#isExhausted && this.#delayed.size < MAX_DELAYED
@@ -114,14 +117,33 @@ export class BatchRun {
     return this.batch.createdMs + WINDOW_MS
   }
 
-  /** Takes the next line; undefined if there is none. The caller counts it as under way before. */
+  noteLook(): void {
+    this.looks += 1
+    this.#lacksRoom = false
+  }
+
+  /** Takes the next line; undefined if there is none, or no room for its result. The caller counts it as under way before. */
   take(): Promise<WaitingLine | undefined> {
     const taken = this.#reading.then(() => this.#take())
     this.#reading = taken.catch(() => {})
     return taken
   }
 
+  // The line is found first, because a batch without a further one ends even if there is no room.
   async #take(): Promise<WaitingLine | undefined> {
+    const line = await this.#find()
+    if (!line) return undefined
+    let hasRoom = false
+    try {
+      hasRoom = await this.#store.hasRoom(this.batch.userId)
+    } finally {
+      this.#lacksRoom = !hasRoom
+      if (!hasRoom) this.#due.unshift(line)
+    }
+    return hasRoom ? line : undefined
+  }
+
+  async #find(): Promise<WaitingLine | undefined> {
     const due = this.#due.shift()
     if (due) return due
     while (!this.#isExhausted) {

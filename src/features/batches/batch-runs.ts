@@ -399,7 +399,7 @@ export class BatchRuns {
     for (const run of runs) {
       const isCancelled = wishes?.has(run.batch.id) === true
       if (run.stopped === undefined && !run.isLost) await this.#guarded(() => this.#lookAt(run, isCancelled))
-      run.looks += 1
+      run.noteLook()
       this.#endIfOver(run)
     }
     this.#pump()

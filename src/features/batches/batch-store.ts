@@ -264,6 +264,16 @@ export class BatchStore {
       if (!open.has(id) && timeOfBatchId(id) < beforeMs) await this.removeInput({ id, userId })
   }
 
+  /** Whether a further line of a user may be sent: its result, and what is under way, are kept in any case. */
+  async hasRoom(userId: number): Promise<boolean> {
+    return (await this.hasSpace()) && this.#kept.isBelowMaximum('files', userId)
+  }
+
+  /** Whether the disks have room for more results. */
+  hasSpace(): Promise<boolean> {
+    return this.#kept.hasSpace()
+  }
+
   /** Stores how a line ended, with the body of its answer. Resolves to false if the user was deleted. */
   storeResult(batch: Batch, number: number, result: LineResult, body: Buffer): Promise<boolean> {
     const key = lineKey(batch, number)

@@ -1,6 +1,7 @@
 import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
 import { keepBatch, type LeaseServices, releaseBatch } from './batch-leases.ts'
@@ -8,6 +9,9 @@ import { messageResultLines, outcomeOf, resultLines } from './batch-results.ts'
 import { countedFacts } from './batch-run.ts'
 import type { BatchStore } from './batch-store.ts'
 import { type FileStore, newFileId } from './file-store.ts'
+
+/** Number of bytes of results that are written between two checks that there is room. */
+const CHECKED_BYTES = 1024 * 1024
 
 /** Services that the end of a batch needs. */
 export interface EndServices extends LeaseServices {
@@ -75,14 +79,24 @@ async function storeEnd(
 
 /**
  * These lines, if the node still has the lease at their end. Otherwise the node that ended the batch meanwhile may have removed
- * results, and the lines that lack them must not replace those that it has stored.
+ * results, and the lines that lack them must not replace those that it has stored. Throws if they are large, and there is no
+ * room for them: the results of the lines are kept until there is.
  */
 async function* whileKept(
   services: EndServices,
   batch: Batch,
   lines: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void, undefined> {
-  yield* lines
+  let unchecked = 0
+  for await (const line of lines) {
+    unchecked += line.length
+    if (unchecked > CHECKED_BYTES) {
+      if (!(await services.store.hasSpace()))
+        throw new StoreUnavailable('there is no room for the results of a batch')
+      unchecked = 0
+    }
+    yield line
+  }
   await keepBatch(services, batch)
 }
 

@@ -245,6 +245,7 @@ export class ProviderWork {
   /** Makes the batch. The intent is stored before the request is sent. */
   async #make(part: BatchPart, at: BatchConnection): Promise<void> {
     const api = this.#apiOf(part)
+    if (!(await this.#services.store.hasRoom(this.#run.batch.userId))) throw noRoom()
     await this.#change(part, { state: 'asked', intentMs: Date.now() })
     let isLost = false
     try {
@@ -351,6 +352,8 @@ export class ProviderWork {
     const line = await this.#run.lines.head(number)
     if (!line) return
     if (typeof answer === 'string') return this.#endWithout(line, stopped === 'expired' ? 'expired' : answer)
+    // The provider keeps it meanwhile.
+    if (!(await this.#services.store.hasSpace())) throw noRoom()
     // The answer is converted, and guarded, with the request.
     const body = await this.#run.bodyOf(line)
     if (body) await this.#end(part, { ...line, body }, answer)
@@ -434,4 +437,9 @@ export class ProviderWork {
         this.#services.log.warn({ err: error, file }, 'a file for a batch could not be deleted at a provider')
       }
   }
+}
+
+/** An error after which is tried again, in growing intervals. */
+function noRoom(): TransportError {
+  return new TransportError('there is no room for results', false)
 }
