@@ -30,6 +30,16 @@ const TURNS: Record<PairedProtocol, readonly string[]> = {
   ],
 }
 
+/** Parts of a tool's schema, all of which apply. */
+const SCHEMA_PARTS = [
+  '{"required":["a"]}',
+  '{"properties":{"a":{"type":"string"},"b":{}},"additionalProperties":false}',
+  '{"properties":{"a":{"const":1}}},{"properties":{"a":{"const":2}}}',
+  '{"enum":["a","b"]},{"enum":["c"]}',
+  '{"allOf":[{"items":{"minItems":1}},{"items":{"minItems":2}}]}',
+  '{"description":"a"}',
+]
+
 const repeatedRequests = (protocol: PairedProtocol): RepeatedPiece[] => [
   ...LONG_REQUESTS,
   ...TURNS[protocol].map(
@@ -44,6 +54,13 @@ const repeatedRequests = (protocol: PairedProtocol): RepeatedPiece[] => [
     '{"type":"function","name":"f","input_schema":{},"function":{"name":"f"}},',
     '{"type":"function","name":"f","input_schema":{},"function":{"name":"f"}}]}',
   ],
+  ...SCHEMA_PARTS.map(
+    (part): RepeatedPiece => [
+      '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","name":"f","function":{"name":"f","parameters":{"allOf":[',
+      `${part},`,
+      `${part}]}},"input_schema":{}}]}`,
+    ],
+  ),
 ]
 
 const REPEATED_REPLIES: Record<PairedProtocol, readonly RepeatedPiece[]> = {

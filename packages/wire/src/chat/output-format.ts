@@ -11,6 +11,7 @@ import {
   withWordForJson,
 } from '../output-format.ts'
 import { formatForServer } from '../schemas/accepted-schemas.ts'
+import type { SchemaWork } from '../schemas/schema-work.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /**
@@ -44,12 +45,13 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
 export function withSupportedFormat(
   conversation: Conversation,
   upstream: UpstreamModel,
+  work: SchemaWork,
   dropped: DroppedFields,
 ): Conversation {
   const { outputFormat } = conversation
   if (outputFormat?.kind !== 'json-schema') return withWordForJson(conversation)
   if (upstream.server.schemas.takesFormat)
-    return { ...conversation, outputFormat: formatForServer(outputFormat, upstream, dropped) }
+    return { ...conversation, outputFormat: formatForServer(outputFormat, upstream, work, dropped) }
   reportDropped(dropped, 'response_format')
   return { ...withFormatAsInstruction(conversation, outputFormat), outputFormat: { kind: 'json-object' } }
 }

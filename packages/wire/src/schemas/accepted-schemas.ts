@@ -2,17 +2,23 @@ import type { DroppedFields, UpstreamModel } from '../codec.ts'
 import type { OutputSchema, Tool } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { type EnforcedSchemas, toClosedFormat, toClosedSchema } from './closed-schema.ts'
+import type { SchemaWork } from './schema-work.ts'
 import { toToolSchema } from './tool-schema.ts'
 
 /** How `x-gateway-dropped` names schemas that were changed, or that are not enforced as the client asked. */
 const DROPPED = 'schema'
 
 /** Adapts a tool to a server that speaks chat or responses. */
-export function toolForServer(tool: Tool, upstream: UpstreamModel, dropped: DroppedFields): Tool {
+export function toolForServer(
+  tool: Tool,
+  upstream: UpstreamModel,
+  work: SchemaWork,
+  dropped: DroppedFields,
+): Tool {
   if (tool.schema === undefined || tool.form?.custom) return tool
   const { schemas } = upstream.server
-  const flat = toToolSchema(tool.schema)
-  const schema = schemas.convert?.(flat) ?? flat
+  const flat = toToolSchema(tool.schema, work)
+  const schema = schemas.convert?.(flat, work) ?? flat
   const isRefused = tool.strict === true && !schemas.enforces(schema, upstream.name)
   if (schema === tool.schema && !isRefused) return tool
   dropped.add(DROPPED)
@@ -23,10 +29,11 @@ export function toolForServer(tool: Tool, upstream: UpstreamModel, dropped: Drop
 export function formatForServer(
   format: OutputSchema,
   upstream: UpstreamModel,
+  work: SchemaWork,
   dropped: DroppedFields,
 ): OutputSchema {
   const { schemas } = upstream.server
-  const schema = schemas.convert?.(format.schema) ?? format.schema
+  const schema = schemas.convert?.(format.schema, work) ?? format.schema
   const isRefused = format.strict === true && !schemas.enforces(schema, upstream.name)
   if (schema === format.schema && !isRefused) return format
   dropped.add(DROPPED)
@@ -44,13 +51,13 @@ export function toolForClaude(
   dropped: DroppedFields,
 ): Tool {
   const { schema: given = '{}', strict } = tool
-  const plain = toToolSchema(given)
+  const plain = toToolSchema(given, enforced.work)
   const schema = withType(plain)
   if (strict !== true) {
     if (plain !== given) dropped.add(DROPPED)
     return { ...tool, schema }
   }
-  const closed = toClosedSchema(schema)
+  const closed = toClosedSchema(schema, enforced.work)
   const isEnforced = enforced.takesTool(closed)
   if (plain !== given || closed !== schema || !isEnforced) dropped.add(DROPPED)
   return isEnforced ? { ...tool, schema: closed } : { ...tool, schema, strict: false }
@@ -65,7 +72,7 @@ export function formatForClaude(
   enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): OutputSchema | undefined {
-  const closed = toClosedFormat(format)
+  const closed = toClosedFormat(format, enforced.work)
   if (closed.schema !== format.schema && allowsOnlyEmpty(closed.schema) && !allowsOnlyEmpty(format.schema))
     return undefined
   if (!enforced.takesFormat(closed.schema)) return undefined

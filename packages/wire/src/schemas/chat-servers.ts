@@ -1,4 +1,5 @@
 import { toMoonshotSchema } from './moonshot-schema.ts'
+import type { SchemaWork } from './schema-work.ts'
 import { isStrictSchema } from './strict-subset.ts'
 
 /** What a server that speaks chat or responses accepts of schemas. */
@@ -8,7 +9,7 @@ export interface ServerSchemas {
   /** Whether responses can be requested by a schema, and not only as any JSON object. */
   readonly takesFormat: boolean
   /** Converts a schema to the form that the server accepts; absent if it accepts any. */
-  readonly convert?: (schema: string) => string
+  readonly convert?: (schema: string, work: SchemaWork) => string
 }
 
 /** The rules of one server: its host, and the page that documents them. */

@@ -1,7 +1,8 @@
 import type { OutputSchema } from '../conversation.ts'
 import { combine, unite } from './combine.ts'
 import { withText, withWords, wordsFor } from './constraint-words.ts'
-import { isDefinition, referenceOf, References, withoutReferences } from './references.ts'
+import { isDefinition, referenceOf, References } from './references.ts'
+import { SchemaWork } from './schema-work.ts'
 import {
   elementsOf,
   innerSchemas,
@@ -16,7 +17,6 @@ import {
   type TreeObject,
   withMembers,
   without,
-  writeTree,
 } from './schema-tree.ts'
 
 /** Formats of strings that the providers enforce. */
@@ -101,19 +101,20 @@ const MAX_DEPTH = 300
  * Sources: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations,
  * https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html.
  */
-export function toClosedSchema(text: string): string {
+export function toClosedSchema(text: string, work = new SchemaWork()): string {
+  work.begin(text)
   const root = parseTree(text)
   const references = new References(root)
   if (new SubsetCheck(references).accepts(root, [])) return text
-  return writeTree(new SchemaCloser(references).close(root, []))
+  return work.write(new SchemaCloser(references, work).close(root, []))
 }
 
 const closedFormats = new WeakMap<OutputSchema, OutputSchema>()
 
 /** Converts the schema of an output format, once for each format. */
-export function toClosedFormat(format: OutputSchema): OutputSchema {
+export function toClosedFormat(format: OutputSchema, work: SchemaWork): OutputSchema {
   let known = closedFormats.get(format)
-  if (!known) closedFormats.set(format, (known = { ...format, schema: toClosedSchema(format.schema) }))
+  if (!known) closedFormats.set(format, (known = { ...format, schema: toClosedSchema(format.schema, work) }))
   return known
 }
 
@@ -134,7 +135,7 @@ class SubsetCheck {
 
   accepts(tree: Tree, outer: readonly string[]): boolean {
     if (!isTreeObject(tree)) return false
-    const within = [...outer, ...this.#references.pointersTo(tree)]
+    const within = this.#references.within(tree, outer)
     const { members } = tree
     const pointer = referenceOf(tree)
     if (pointer !== undefined)
@@ -173,11 +174,13 @@ class SubsetCheck {
 class SchemaCloser {
   readonly #references: References
   readonly #sizes = new WeakMap<TreeObject, number>()
+  readonly #work: SchemaWork
   #left = MAX_COPIED
   #depth = 0
 
-  constructor(references: References) {
+  constructor(references: References, work: SchemaWork) {
     this.#references = references
+    this.#work = work
   }
 
   /** Closes a schema that is inside the schemas to which the pointers `outer` lead. */
@@ -190,7 +193,7 @@ class SchemaCloser {
   }
 
   #close(tree: TreeObject, outer: readonly string[]): TreeObject {
-    const within = [...outer, ...this.#references.pointersTo(tree)]
+    const within = this.#references.within(tree, outer)
     const pointer = referenceOf(tree)
     if (pointer !== undefined) return this.#closeReference(tree, pointer, within)
     const parts = elementsOf(tree.members.get('allOf'))
@@ -205,20 +208,23 @@ class SchemaCloser {
     const target = this.#references.resolve(pointer)
     if (!target) return this.close(withWords(rest, [`as ${pointer} defines it`]), outer)
     if (this.#references.isRecursive(pointer, outer)) {
-      const { schema: cut, words } = withoutReferences(target)
-      const copy = this.#takes(cut) ? combine([cut, rest]).schema : rest
+      const { schema: cut, words } = this.#references.cut(target)
+      this.#work.spend(words.length)
+      const copy = this.#takes(cut) ? combine([cut, rest], this.#work).schema : rest
       return this.close(withWords(copy, [`recursive: like ${pointer}${words}`]), outer)
     }
     if (isDefinition(pointer) && (rest.members.size === 0 || !this.#takes(target)))
       return treeObject([['$ref', JSON.stringify(pointer)]])
     if (!this.#takes(target)) return this.close(withWords(rest, [`like ${pointer}`]), outer)
-    return this.close(combine([target, rest]).schema, [...outer, pointer])
+    return this.close(combine([target, rest], this.#work).schema, [...outer, pointer])
   }
 
   /** Whether there is room for a copy of a schema. */
   #takes(schema: TreeObject): boolean {
     this.#left -= this.#size(schema)
-    return this.#left >= 0 && this.#depth < MAX_DEPTH
+    if (this.#left < 0 || this.#depth >= MAX_DEPTH) return false
+    this.#work.copy(schema)
+    return true
   }
 
   #size(schema: TreeObject): number {
@@ -244,10 +250,12 @@ class SchemaCloser {
       if (!mayCopy || !this.#takes(target)) words.push(`like ${pointer ?? 'another schema'}`)
       else
         copies.push(
-          pointer === undefined ? target : combine([target, without(part as TreeObject, ['$ref'])]).schema,
+          pointer === undefined
+            ? target
+            : combine([target, without(part as TreeObject, ['$ref'])], this.#work).schema,
         )
     }
-    const { schema: combined } = combine([rest, ...copies])
+    const { schema: combined } = combine([rest, ...copies], this.#work)
     return withWords(combined, words)
   }
 
@@ -257,12 +265,12 @@ class SchemaCloser {
     const base = without(rest, ANNOTATIONS)
     if (isObject(base) && base.members.has('properties')) {
       const inlined = branches.map((branch) => this.#inlined(branch, outer))
-      return this.close(unite(rest, inlined, keyword), outer)
+      return this.close(unite(rest, inlined, keyword, this.#work), outer)
     }
     const isSmall = this.#size(base) * branches.length <= this.#left
     const narrowed = branches.flatMap((branch) => {
       if (base.members.size === 0 || !isSmall) return [branch]
-      const { schema: both, isEmpty } = combine([base, this.#inlined(branch, outer)])
+      const { schema: both, isEmpty } = combine([base, this.#inlined(branch, outer)], this.#work)
       return isEmpty ? [] : [both]
     })
     if (base.members.size > 0) this.#left -= this.#size(base) * branches.length
@@ -282,7 +290,7 @@ class SchemaCloser {
     const target = pointer === undefined ? undefined : this.#references.resolve(pointer)
     if (pointer === undefined || !target) return branch
     if (this.#references.isRecursive(pointer, outer) || !this.#takes(target)) return branch
-    return combine([target, without(branch, ['$ref'])]).schema
+    return combine([target, without(branch, ['$ref'])], this.#work).schema
   }
 
   /** Closes a schema without references and unions at its top. */
@@ -348,6 +356,7 @@ const MAX_UNIONS = 16
 
 /** What is left of the schemas that one request may have enforced. */
 export class EnforcedSchemas {
+  readonly work = new SchemaWork()
   #tools = MAX_STRICT_TOOLS
   #optional = MAX_OPTIONAL
   #unions = MAX_UNIONS

@@ -1,7 +1,14 @@
 import { wordsFor, withText, withWords } from './constraint-words.ts'
 import {
-  elementsOf,
-  isTreeObject,
+  type Addition,
+  AllOf,
+  gather,
+  type Gathered,
+  MAX_DESCRIPTION,
+  TreeTexts,
+} from './gathered-members.ts'
+import type { SchemaWork } from './schema-work.ts'
+import {
   membersOf,
   textOf,
   textsOf,
@@ -14,8 +21,6 @@ import {
   writeTree,
 } from './schema-tree.ts'
 
-/** Maximum length of a description that is joined from several, in characters. */
-const MAX_DESCRIPTION = 20_000
 /** Maximum numbers of names and of characters with which an alternative is described. */
 const MAX_NAMES = 30
 const MAX_TITLE = 300
@@ -34,6 +39,9 @@ const SMALLER: ReadonlySet<string> = new Set([
   'maxItems',
   'maxProperties',
 ])
+/** Work of adding a schema to a property, in characters. */
+const ADDED = 32
+
 /** Stands for a demand that no value can meet. */
 const EMPTY = Symbol('empty')
 /** Members of which the last one applies. */
@@ -50,29 +58,49 @@ interface Combined {
  * Combines schemas, all of which a value must match, into one. What it cannot express is added to the
  * description in words. `keepsAll` keeps optional properties that one of the schemas does not allow.
  */
-export function combine(schemas: readonly TreeObject[], keepsAll = false): Combined {
+export function combine(schemas: readonly TreeObject[], work: SchemaWork, keepsAll = false): Combined {
   const [first, ...others] = schemas.filter(({ members }) => members.size > 0)
   if (!first) return { schema: treeObject([]), isEmpty: false }
+  if (others.length === 0) return { schema: first, isEmpty: false }
   const result = new Map(first.members)
+  const gathered = new Map<string, Gathered>()
+  const texts = new TreeTexts(work)
   const words: string[] = []
   let isEmpty = false
+  const add = (name: string, given: Tree, value: Tree): Addition => {
+    const known = gathered.get(name)
+    if (known) return known.add(value)
+    if (given === value || texts.of(given) === texts.of(value)) return 'added'
+    const begun = gather(name, given, texts, work)
+    if (begun) {
+      gathered.set(name, begun)
+      return begun.add(value)
+    }
+    work.copy(typeof given === 'string' || name === 'type' ? given : '')
+    const both = intersection(name, given, value)
+    if (both === undefined) return 'unsaid'
+    if (both === EMPTY) return 'empty'
+    result.set(name, both)
+    return 'added'
+  }
+  work.spend(first.members.size)
   for (const { members } of others) {
+    work.spend(members.size)
     for (const [name, value] of members) {
       const given = result.get(name)
-      const both =
-        given === undefined || given === value || writeTree(given) === writeTree(value)
-          ? (given ?? value)
-          : intersection(name, given, value)
-      if (both === undefined) words.push(...wordsFor(name, value))
-      else if (both === EMPTY) {
-        isEmpty = true
+      if (given === undefined) result.set(name, value)
+      else {
+        const addition = add(name, given, value)
+        isEmpty ||= addition === 'empty'
+        if (addition === 'added') continue
+        work.copy(value)
         words.push(...wordsFor(name, value))
-      } else result.set(name, both)
+      }
     }
   }
-  if (others.length === 0) return { schema: first, isEmpty }
+  for (const [name, values] of gathered) result.set(name, values.result())
   if (keepsAll) return { schema: withWords({ members: result }, words), isEmpty }
-  const allowed = withOnlyAllowed(result, [first, ...others])
+  const allowed = withOnlyAllowed(result, [first, ...others], texts, work)
   return { schema: withWords(allowed.schema, words), isEmpty: isEmpty || allowed.isEmpty }
 }
 
@@ -82,32 +110,10 @@ export function combine(schemas: readonly TreeObject[], keepsAll = false): Combi
  */
 function intersection(name: string, a: Tree, b: Tree): Tree | typeof EMPTY | undefined {
   switch (name) {
-    case 'description': {
-      const joined = `${textOf(a)}\n\n${textOf(b)}`
-      return joined.length > MAX_DESCRIPTION ? a : JSON.stringify(joined)
-    }
     case 'type':
       return commonTypes(namesOf(a), namesOf(b))
-    case 'required':
-      return treeValue([...new Set([...textsOf(a), ...textsOf(b)])])
-    case 'enum': {
-      const values = new Set(elementsOf(b).map(writeTree))
-      const common = elementsOf(a).filter((value) => values.has(writeTree(value)))
-      return common.length > 0 ? { elements: common } : EMPTY
-    }
     case 'const':
       return EMPTY
-    case 'properties':
-    case '$defs':
-    case 'definitions':
-      return joinedMembers(membersOf(a), membersOf(b), name === 'properties')
-    case 'items':
-      return isTreeObject(a) && isTreeObject(b) ? allOf(a, b) : undefined
-    case 'allOf':
-      return { elements: [...elementsOf(a), ...elementsOf(b)] }
-    case 'additionalProperties':
-      if (a === 'false' || b === 'false') return 'false'
-      return a === 'true' ? b : b === 'true' ? a : allOf(a, b)
     default:
       if (LAST.has(name)) return b
       if (LARGER.has(name)) return Number(a) >= Number(b) ? a : b
@@ -121,74 +127,74 @@ function namesOf(type: Tree): readonly string[] {
 }
 
 function commonTypes(a: readonly string[], b: readonly string[]): Tree | typeof EMPTY {
+  const [inA, inB] = [new Set(a), new Set(b)]
   const common = [
-    ...a.filter((type) => b.includes(type) || (type === 'integer' && b.includes('number'))),
-    ...b.filter((type) => type === 'integer' && !a.includes(type) && a.includes('number')),
+    ...a.filter((type) => inB.has(type) || (type === 'integer' && inB.has('number'))),
+    ...b.filter((type) => type === 'integer' && !inA.has(type) && inA.has('number')),
   ]
   if (common.length === 0) return EMPTY
   return common.length === 1 ? JSON.stringify(common[0]) : treeValue(common)
-}
-
-function joinedMembers(
-  a: ReadonlyMap<string, Tree>,
-  b: ReadonlyMap<string, Tree>,
-  areSchemas: boolean,
-): TreeObject {
-  const joined = new Map(a)
-  for (const [name, value] of b) {
-    const given = joined.get(name)
-    if (given === undefined) joined.set(name, value)
-    else if (areSchemas && given !== value && writeTree(given) !== writeTree(value))
-      joined.set(name, allOf(given, value))
-  }
-  return { members: joined }
-}
-
-function allOf(a: Tree, b: Tree): TreeObject {
-  return treeObject([['allOf', { elements: [a, b] }]])
 }
 
 /**
  * Applies what each of the combined schemas says about properties that it does not name: removes those that
  * one does not allow, unless they are required, and adds the schema of the others.
  */
-function withOnlyAllowed(members: ReadonlyMap<string, Tree>, schemas: readonly TreeObject[]): Combined {
+function withOnlyAllowed(
+  members: ReadonlyMap<string, Tree>,
+  schemas: readonly TreeObject[],
+  texts: TreeTexts,
+  work: SchemaWork,
+): Combined {
   const required = new Set(textsOf(members.get('required')))
-  let properties = membersOf(members.get('properties'))
-  let isEmpty = false
+  const properties = membersOf(members.get('properties'))
+  const left = new Map([...properties].map(([name, value]) => [name, new AllOf(value, texts)]))
+  const closed: ReadonlyMap<string, Tree>[] = []
+  let isSame = true
   for (const schema of schemas) {
     const rest = schema.members.get('additionalProperties')
     if (rest === undefined || rest === 'true' || schema.members.has('patternProperties')) continue
     const own = membersOf(schema.members.get('properties'))
-    const isClosed = rest === 'false'
-    isEmpty ||= isClosed && [...required].some((name) => !own.has(name))
-    if ([...properties.keys()].every((name) => own.has(name))) continue
-    properties = new Map(
-      [...properties].flatMap(([name, value]): (readonly [string, Tree])[] => {
-        if (own.has(name) || (isClosed && required.has(name))) return [[name, value]]
-        return isClosed ? [] : [[name, allOf(value, rest)]]
-      }),
-    )
+    if (rest === 'false') closed.push(own)
+    else {
+      work.spend(left.size * ADDED)
+      for (const [name, all] of left) if (!own.has(name)) isSame &&= !all.add(rest)
+    }
   }
-  if (properties === membersOf(members.get('properties'))) return { schema: { members }, isEmpty }
-  return { schema: withMembers({ members }, [['properties', { members: properties }]]), isEmpty }
+  const allowed = closed.length > 0 ? inAll(closed) : undefined
+  const isEmpty = allowed !== undefined && [...required].some((name) => !allowed.has(name))
+  for (const name of properties.keys())
+    if (allowed && !allowed.has(name) && !required.has(name)) isSame = !left.delete(name)
+  if (isSame) return { schema: { members }, isEmpty }
+  const changed = treeObject([...left].map(([name, all]) => [name, all.result()]))
+  return { schema: withMembers({ members }, [['properties', changed]]), isEmpty }
+}
+
+/** The names that all maps have. The smallest is compared with each of the others. */
+function inAll(maps: readonly ReadonlyMap<string, Tree>[]): ReadonlySet<string> {
+  const smallest = maps.reduce((a, b) => (b.size < a.size ? b : a))
+  return new Set([...smallest.keys()].filter((name) => maps.every((map) => map.has(name))))
 }
 
 /**
  * Replaces alternatives for an object by one object with the properties of all of them, of which those are
  * required that all require. Each alternative is described in words.
  */
-export function unite(base: TreeObject, branches: readonly TreeObject[], keyword: string): TreeObject {
+export function unite(
+  base: TreeObject,
+  branches: readonly TreeObject[],
+  keyword: string,
+  work: SchemaWork,
+): TreeObject {
   const objects = [...new Set(branches)].filter((branch) => typesOf(branch)?.includes('object') !== false)
   const own = membersOf(base.members.get('properties'))
   const found = new Map<string, Map<string, Tree>>()
-  const texts = new Map<Tree, string>()
+  const texts = new TreeTexts(work)
   for (const branch of objects) {
+    work.copy(branch)
     for (const [name, schema] of membersOf(branch.members.get('properties'))) {
       if (own.has(name)) continue
-      let text = texts.get(schema)
-      if (text === undefined) texts.set(schema, (text = writeTree(schema)))
-      found.set(name, (found.get(name) ?? new Map<string, Tree>()).set(text, schema))
+      found.set(name, (found.get(name) ?? new Map<string, Tree>()).set(texts.of(schema), schema))
     }
   }
   const properties = [...found].map(([name, schemas]) => [name, anyOf([...schemas.values()])] as const)
@@ -241,7 +247,8 @@ function branchWords(branch: TreeObject): string {
     return value === undefined ? [] : [`${JSON.stringify(name)} is ${writeTree(value).slice(0, MAX_TITLE)}`]
   })
   const required = textsOf(members.get('required'))
-  const optional = properties.flatMap(([name]) => (required.includes(name) ? [] : [name]))
+  const isRequired = new Set(required)
+  const optional = properties.flatMap(([name]) => (isRequired.has(name) ? [] : [name]))
   const types = typesOf(branch)
   const parts = [
     ...(about === undefined ? [] : [about.slice(0, MAX_TITLE)]),

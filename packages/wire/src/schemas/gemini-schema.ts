@@ -1,5 +1,6 @@
 import { withWords } from './constraint-words.ts'
-import { referenceOf, References, withoutReferences } from './references.ts'
+import { referenceOf, References } from './references.ts'
+import { SchemaWork } from './schema-work.ts'
 import {
   elementsOf,
   isTreeObject,
@@ -10,7 +11,6 @@ import {
   type TreeObject,
   withMembers,
   without,
-  writeTree,
 } from './schema-tree.ts'
 
 /**
@@ -23,31 +23,41 @@ import {
  */
 export function toGeminiSchema(text: string): string {
   if (!text.includes('"$ref"')) return text
+  const work = new SchemaWork()
+  work.begin(text)
   const root = parseTree(text)
-  return writeTree(adapt(root, new References(root, (isOptional) => !isOptional), [], false))
+  return work.write(adapt(root, new References(root, (isOptional) => !isOptional), work, [], false))
 }
 
 function adapt(
   schema: TreeObject,
   references: References,
+  work: SchemaWork,
   outer: readonly string[],
   isOptional: boolean,
 ): TreeObject {
-  const own = references.pointersTo(schema)
-  const within = [...outer, ...own]
-  const inProperty = isOptional && own.length === 0
+  const within = references.within(schema, outer)
+  const inProperty = isOptional && within === outer
   const required = new Set(textsOf(schema.members.get('required')))
   const inner = mapInnerSchemas(schema, (one, member, name = '') => {
     if (!isTreeObject(one)) return one
-    if (member === '$defs' || member === 'definitions') return adapt(one, references, [], false)
-    return adapt(one, references, within, inProperty || (member === 'properties' && !required.has(name)))
+    if (member === '$defs' || member === 'definitions') return adapt(one, references, work, [], false)
+    return adapt(
+      one,
+      references,
+      work,
+      within,
+      inProperty || (member === 'properties' && !required.has(name)),
+    )
   })
   const pointer = referenceOf(inner)
   if (pointer === undefined) return inner
   const rest = without(inner, ['$ref'])
   const target = references.resolve(pointer)
   if (target && !isOptional && references.isRecursive(pointer, within)) {
-    const { schema: cut, words } = withoutReferences(target)
+    const { schema: cut, words } = references.cut(target)
+    work.copy(cut)
+    work.spend(words.length)
     return withWords(withMembers(cut, rest.members), [`recursive: like ${pointer}${words}`])
   }
   if ([...rest.members.keys()].every((name) => name.startsWith('$'))) return inner

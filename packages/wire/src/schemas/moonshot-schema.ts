@@ -1,6 +1,7 @@
 import { combine } from './combine.ts'
 import { withWords, wordsFor } from './constraint-words.ts'
 import { isDefinition, referenceOf, References } from './references.ts'
+import { SchemaWork } from './schema-work.ts'
 import {
   elementsOf,
   isTreeObject,
@@ -16,7 +17,6 @@ import {
   typesOf,
   withMembers,
   without,
-  writeTree,
 } from './schema-tree.ts'
 
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const
@@ -40,21 +40,22 @@ const OF_TYPES: readonly (readonly [type: string, members: readonly string[]])[]
  * Sources: https://github.com/MoonshotAI/walle/blob/main/docs/walle.md and /mfjs-spec.md; Moonshot refuses other schemas
  * ("tools.function.parameters is not a valid moonshot flavored json schema").
  */
-export function toMoonshotSchema(text: string): string {
+export function toMoonshotSchema(text: string, work = new SchemaWork()): string {
+  work.begin(text)
   const root = parseTree(text)
-  const converted = converter(root)(root, 'object')
-  return converted === root ? text : writeTree(converted)
+  const converted = converter(root, work)(root, 'object')
+  return converted === root ? text : work.write(converted)
 }
 
 type Convert = (schema: TreeObject, usualType?: string) => TreeObject
 
-function converter(root: TreeObject): Convert {
+function converter(root: TreeObject, work: SchemaWork): Convert {
   const references = new References(root)
   /** What references outside of `$defs` lead to, by the name that it gets there. */
   const moved = new Map<string, string>()
   const taken = new Set(membersOf(root.members.get('$defs')).keys())
   const convert: Convert = (schema, usualType) => {
-    const plain = withoutAllOf(withUnionName(schema))
+    const plain = withoutAllOf(withUnionName(schema), work)
     const inner = mapInnerSchemas(plain, (one) => (isTreeObject(one) ? convert(one) : one))
     const pointer = referenceOf(inner)
     if (pointer !== undefined && references.resolve(pointer)) return reference(inner, pointer)
@@ -82,7 +83,9 @@ function converter(root: TreeObject): Convert {
     const definitions = new Map(membersOf(converted.members.get('$defs')))
     for (const [pointer, name] of moved) {
       const target = references.resolve(pointer)
-      if (target) definitions.set(name, convert(target))
+      if (!target) continue
+      work.copy(target)
+      definitions.set(name, convert(target))
     }
     return withMembers(without(converted, ['definitions']), [['$defs', { members: definitions }]])
   }
@@ -95,9 +98,10 @@ function withUnionName(schema: TreeObject): TreeObject {
   return treeObject([...members].map(([name, value]) => [name === 'oneOf' ? 'anyOf' : name, value]))
 }
 
-function withoutAllOf(schema: TreeObject): TreeObject {
+function withoutAllOf(schema: TreeObject, work: SchemaWork): TreeObject {
   const parts = elementsOf(schema.members.get('allOf')).filter(isTreeObject)
-  return schema.members.has('allOf') ? combine([without(schema, ['allOf']), ...parts], true).schema : schema
+  if (!schema.members.has('allOf')) return schema
+  return combine([without(schema, ['allOf']), ...parts], work, true).schema
 }
 
 /** Says in words what stands beside a reference or a union. */

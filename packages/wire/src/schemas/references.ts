@@ -39,6 +39,7 @@ export class References {
   readonly #edges = new Map<string, ReadonlySet<string>>()
   /** Number of the group of pointers that lead to each other, by pointer. */
   readonly #groups: ReadonlyMap<string, number>
+  readonly #cut = new Map<TreeObject, CutSchema>()
 
   /**
    * Reads the references of a schema. `counts` decides whether a reference inside a property counts as a
@@ -76,9 +77,22 @@ export class References {
     return isTreeObject(at) ? at : undefined
   }
 
+  /** Adds the pointers that lead to a schema to those to the schemas in which it is. */
+  within(schema: TreeObject, outer: readonly string[]): readonly string[] {
+    const own = this.pointersTo(schema)
+    return own.length === 0 ? outer : [...outer, ...own]
+  }
+
   /** The pointers that lead to this schema. */
   pointersTo(schema: TreeObject): readonly string[] {
     return this.#pointers.get(schema) ?? []
+  }
+
+  /** Returns a schema without the parts that refer to other schemas. Many references may lead to one schema. */
+  cut(schema: TreeObject): CutSchema {
+    let cut = this.#cut.get(schema)
+    if (!cut) this.#cut.set(schema, (cut = withoutReferences(schema)))
+    return cut
   }
 
   /** Whether a reference leads back to a schema in which it is. `outer` are the pointers to these schemas. */
@@ -96,11 +110,13 @@ function refers(tree: Tree): boolean {
   return isTreeObject(tree) && (tree.members.has('$ref') || innerSchemas(tree).some(refers))
 }
 
-/** Returns a schema without the parts that refer to other schemas, and in words which properties went. */
-export function withoutReferences(schema: TreeObject): {
+/** A schema without the parts that refer to other schemas, and in words which properties went. */
+interface CutSchema {
   readonly schema: TreeObject
   readonly words: string
-} {
+}
+
+function withoutReferences(schema: TreeObject): CutSchema {
   const kept: [string, Tree][] = []
   const removed = new Set<string>()
   for (const [name, value] of schema.members) {

@@ -2,6 +2,7 @@ import { parseRecord } from '../json/record.ts'
 import { combine, unite } from './combine.ts'
 import { withWords } from './constraint-words.ts'
 import { referenceOf, References } from './references.ts'
+import { SchemaWork } from './schema-work.ts'
 import {
   elementsOf,
   isTreeObject,
@@ -12,7 +13,6 @@ import {
   type TreeObject,
   withMembers,
   without,
-  writeTree,
 } from './schema-tree.ts'
 
 /** Keywords that a tool's schema may not have at its top. */
@@ -32,19 +32,20 @@ const MOVES = /^#\/(?:allOf|anyOf|oneOf)\//
  * level" (github.com/anthropics/claude-code/issues/40075,
  * github.com/code-yeongyu/senpi/issues/1947, github.com/goruck/home-generative-agent/pull/545).
  */
-export function toToolSchema(text: string): string {
+export function toToolSchema(text: string, work = new SchemaWork()): string {
   if (!MAY_HAVE.test(text)) return text
   const top = parseRecord(text) ?? {}
   if (!REFUSED.some((keyword) => Object.hasOwn(top, keyword))) return text
-  const root = withoutMovingReferences(parseTree(text))
-  return writeTree(asObject(new TopFlattener(root).flatten(root)))
+  work.begin(text)
+  const root = withoutMovingReferences(parseTree(text), work)
+  return work.write(asObject(new TopFlattener(root, work).flatten(root)))
 }
 
 /** References are followed this many steps. */
 const MAX_STEPS = 100
 
 /** Moves what references into a union lead to into `$defs`, because the union goes. */
-function withoutMovingReferences(root: TreeObject): TreeObject {
+function withoutMovingReferences(root: TreeObject, work: SchemaWork): TreeObject {
   const references = new References(root)
   const moved = new Map<string, string>()
   const redirect = (schema: TreeObject): TreeObject => {
@@ -57,8 +58,11 @@ function withoutMovingReferences(root: TreeObject): TreeObject {
   const redirected = redirect(root)
   if (moved.size === 0) return root
   const definitions = new Map(membersOf(redirected.members.get('$defs')))
-  for (const [pointer, name] of moved)
-    definitions.set(name, redirect(references.resolve(pointer) as TreeObject))
+  for (const [pointer, name] of moved) {
+    const target = references.resolve(pointer) as TreeObject
+    work.copy(target)
+    definitions.set(name, redirect(target))
+  }
   return withMembers(redirected, [['$defs', { members: definitions }]])
 }
 
@@ -73,12 +77,14 @@ function asObject(schema: TreeObject): TreeObject {
 /** Removes the refused keywords from the top of a schema. */
 class TopFlattener {
   readonly #references: References
+  readonly #work: SchemaWork
   readonly #flat = new Map<TreeObject, TreeObject>()
   /** Schemas that are being flattened, to find references to themselves. */
   readonly #open = new Set<TreeObject>()
 
-  constructor(root: TreeObject) {
+  constructor(root: TreeObject, work: SchemaWork) {
     this.#references = new References(root)
+    this.#work = work
   }
 
   flatten(schema: TreeObject): TreeObject {
@@ -97,13 +103,15 @@ class TopFlattener {
     if (pointer === undefined) return schema
     const target = this.#references.resolve(pointer)
     const rest = without(schema, ['$ref'])
-    return target ? combine([this.flatten(target), rest], true).schema : withWords(rest, [`$ref: ${pointer}`])
+    if (!target) return withWords(rest, [`$ref: ${pointer}`])
+    return combine([this.flatten(target), rest], this.#work, true).schema
   }
 
   #withAllOf(schema: TreeObject): TreeObject {
     const parts = elementsOf(schema.members.get('allOf')).filter(isTreeObject)
     if (!schema.members.has('allOf')) return schema
-    return combine([without(schema, ['allOf']), ...parts.map((part) => this.flatten(part))], true).schema
+    const flat = parts.map((part) => this.flatten(part))
+    return combine([without(schema, ['allOf']), ...flat], this.#work, true).schema
   }
 
   #withoutUnions(schema: TreeObject): TreeObject {
@@ -117,6 +125,7 @@ class TopFlattener {
               rest,
               branches.map((branch) => this.flatten(branch)),
               keyword,
+              this.#work,
             )
           : rest
     }

@@ -15,6 +15,7 @@ import type { Capabilities } from '../../model-capabilities.ts'
 import type { ServerRules } from '../../server-rules.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { toolForServer } from '../../schemas/accepted-schemas.ts'
+import { SchemaWork } from '../../schemas/schema-work.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { writeCacheDirective, hasCacheMark } from '../cache-control.ts'
@@ -45,7 +46,8 @@ export function encodeRequest(
   dropped: DroppedFields,
 ): Buffer {
   const { name, capabilities, server } = upstream
-  const conversation = withSupportedFormat(requested, upstream, dropped)
+  const work = new SchemaWork()
+  const conversation = withSupportedFormat(requested, upstream, work, dropped)
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
     throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
@@ -72,7 +74,7 @@ export function encodeRequest(
       stream: stream || undefined,
       stream_options: stream ? { include_usage: true } : undefined,
     }),
-    ...encodeTools(conversation, upstream, dropped),
+    ...encodeTools(conversation, upstream, work, dropped),
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
     ...jsonMembersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
@@ -89,6 +91,7 @@ export function encodeRequest(
 function encodeTools(
   { tools, toolChoice, parallelTools }: Conversation,
   upstream: UpstreamModel,
+  work: SchemaWork,
   dropped: DroppedFields,
 ): MemberText[] {
   if (tools.length === 0) {
@@ -96,7 +99,7 @@ function encodeTools(
     return []
   }
   return [
-    ['tools', jsonArrayOf(tools.map((tool) => encodeTool(toolForServer(tool, upstream, dropped))))],
+    ['tools', jsonArrayOf(tools.map((tool) => encodeTool(toolForServer(tool, upstream, work, dropped))))],
     ...jsonMembersOf({
       tool_choice: toolChoice && encodeToolChoice(toolChoice),
       parallel_tool_calls: parallelTools,

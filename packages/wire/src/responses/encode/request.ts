@@ -20,6 +20,7 @@ import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../..
 import { withWordForJson } from '../../output-format.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { formatForServer, toolForServer } from '../../schemas/accepted-schemas.ts'
+import { SchemaWork } from '../../schemas/schema-work.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
@@ -71,6 +72,7 @@ export function encodeRequest(
     ...(logprobs ? [INCLUDE_LOGPROBS] : []),
     ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
+  const work = new SchemaWork()
   const request = renderObject([
     ...jsonMembersOf({
       model: name,
@@ -81,8 +83,8 @@ export function encodeRequest(
       top_p: conversation.topP,
       stream: conversation.stream || undefined,
     }),
-    ...encodeTools(conversation, upstream, dropped),
-    ['text', encodeText(conversation, verbosity, upstream, dropped)],
+    ...encodeTools(conversation, upstream, work, dropped),
+    ['text', encodeText(conversation, verbosity, upstream, work, dropped)],
     ...jsonMembersOf({
       reasoning,
       include: include.length > 0 ? include : undefined,
@@ -98,10 +100,11 @@ function encodeText(
   { outputFormat: format }: Conversation,
   verbosity: string | undefined,
   upstream: UpstreamModel,
+  work: SchemaWork,
   dropped: DroppedFields,
 ): string | undefined {
   if (!format && verbosity === undefined) return undefined
-  const accepted = format?.kind === 'json-schema' ? formatForServer(format, upstream, dropped) : format
+  const accepted = format?.kind === 'json-schema' ? formatForServer(format, upstream, work, dropped) : format
   return renderObject([
     ['format', accepted && encodeOutputFormat(accepted)],
     ['verbosity', verbosity],
@@ -114,9 +117,10 @@ function encodeText(
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   upstream: UpstreamModel,
+  work: SchemaWork,
   dropped: DroppedFields,
 ): MemberText[] {
-  const accepted = tools.map((tool) => toolForServer(tool, upstream, dropped))
+  const accepted = tools.map((tool) => toolForServer(tool, upstream, work, dropped))
   const written = [
     ...accepted.map(encodeTool),
     ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
