@@ -83,5 +83,10 @@ export const REPEATED_STREAMS: Record<PairedProtocol, readonly RepeatedPiece[]> 
       }),
       messageFrames([]).slice(-2).join(''),
     ],
+    [
+      'event: message_start\ndata: {"type":"message_start","message":{"id":"m","content":[',
+      '{"type":"tool_use","id":"t","name":"f","input":{"a":1}},',
+      `{"type":"text","text":"z"}]}}\n\n${messageFrames([]).slice(-2).join('')}`,
+    ],
   ],
 }

@@ -103,7 +103,7 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'content_block_start':
         this.resetTemplates()
         recordBlockToolUse(this.tools, blockIndex(event), event['content_block'])
-        return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
+        return this.#beginStated(blockIndex(event), asRecord(event['content_block']) ?? {}, data)
       case 'content_block_delta':
         for (const text of textsOfUnknownMembers(asRecord(event['delta']))) this.arrived.addUnknown(text)
         return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
@@ -183,16 +183,23 @@ export class MessagesStreamDecoder extends FrameReader {
     })
     const content = message['content']
     if (!Array.isArray(content)) return
+    const inputOf = inputFinder(data, contentBlocks)
     for (const [index, block] of content.entries()) {
-      this.#begin(index, asRecord(block) ?? {}, data, contentBlock(index))
+      const fields = asRecord(block) ?? {}
+      this.#begin(index, fields, inputOf(fields, index))
       this.#end(index)
     }
   }
 
-  /** Begins a block. `data` is the JSON text of the event that contains the block. */
-  #begin(index: number, block: Fields, data = '', find = startedBlock): void {
+  /** Begins the block of a start event. `data` is the JSON text of the event. */
+  #beginStated(index: number, block: Fields, data: string): void {
+    this.#begin(index, block, inputFinder(data, startedBlock)(block, 0))
+  }
+
+  /** Begins a block. `input` is that of a tool call as it was written. */
+  #begin(index: number, block: Fields, input = ''): void {
     this.#end(index)
-    const part = readBlock(block, inputIn(data, block, find))
+    const part = readBlock(block, input)
     const open: OpenBlock = { kind: part.kind, index: this.#parts, block, input: '' }
     this.#open.set(index, open)
     if (part.kind === 'opaque') return
@@ -295,34 +302,46 @@ function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' | 'search' }>): Sta
   return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
 }
 
-/** Finds the JSON of a block in the data of an event. */
-type Finder = (scan: ScannedObject) => Node | undefined
+/** Finds the JSON of the blocks in the data of an event. */
+type Finder = (scan: ScannedObject) => readonly Node[]
 
-const startedBlock: Finder = (scan) => scan.span('content_block')?.node
+const startedBlock: Finder = (scan) => {
+  const block = scan.span('content_block')
+  return block ? [block.node] : []
+}
 
-const contentBlock =
-  (index: number): Finder =>
-  (scan) => {
-    const message = scan.span('message')
-    const content = message && scan.memberOf(message.node, 'content')
-    return content === undefined ? undefined : scan.elements(content)[index]
-  }
+const contentBlocks: Finder = (scan) => {
+  const message = scan.span('message')
+  const content = message && scan.memberOf(message.node, 'content')
+  return content === undefined ? [] : scan.elements(content)
+}
 
 /**
- * Returns the input of a tool call that the event with the block's start states, as it was written; usually
- * it is empty.
+ * Returns a function that returns the input of a tool call that the start event states, as it was written; usually it
+ * is empty. The event is scanned only for the first input.
  */
-function inputIn(data: string, block: Fields, find: Finder): string {
-  const input = asRecord(block['input'])
-  if (!input || Object.keys(input).length === 0) return ''
-  try {
-    const scan = scanObject(Buffer.from(data))
-    const node = find(scan)
+function inputFinder(data: string, find: Finder): (block: Fields, at: number) => string {
+  let scan: ScannedObject | undefined | null
+  let nodes: readonly Node[] = []
+  return (block, at) => {
+    const input = asRecord(block['input'])
+    if (!input || Object.keys(input).length === 0) return ''
+    if (scan === undefined) {
+      scan = scanned(data) ?? null
+      if (scan) nodes = find(scan)
+    }
+    // If the scanner's limits are exceeded, the value is serialized again, and integers above 2^53 lose digits.
+    if (!scan) return JSON.stringify(input)
+    const node = nodes[at]
     return node === undefined ? '' : inputText(scan, node)
+  }
+}
+
+function scanned(data: string): ScannedObject | undefined {
+  try {
+    return scanObject(Buffer.from(data))
   } catch {
-    // If the scanner's limits are exceeded, the value is serialized again, and integers above 2^53 lose
-    // digits.
-    return JSON.stringify(input)
+    return undefined
   }
 }
 
