@@ -75,6 +75,11 @@ const REPEATED_REPLIES: Record<PairedProtocol, readonly RepeatedPiece[]> = {
       '{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},',
       '{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}',
     ],
+    [
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[',
+      '{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1}}},',
+      '{"id":"c","type":"function","function":{"name":"f","arguments":{}}}]},"finish_reason":"tool_calls"}]}',
+    ],
   ],
   messages: [
     ['{"id":"m","type":"message","content":[', '{"type":"text","text":"a"},', '{"type":"text","text":"z"}]}'],

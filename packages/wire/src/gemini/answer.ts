@@ -2,7 +2,7 @@ import { type AnswerError, errorInAnswer, errorOfEnd } from '../answer-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord, stringOrEmpty } from '../json/record.ts'
 import type { Fields } from '../field.ts'
-import type { ScannedObject } from '../json/scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { finishReasonOf } from './stop-reasons.ts'
 import { modelWithoutPrefix } from './model-name.ts'
 import { memberInEitherSpelling, valueNodeOf } from './field-spelling.ts'
@@ -113,19 +113,27 @@ export function blockReason(answer: Fields): string | undefined {
  */
 export function argumentsTextFinder(text: string, at: number, parts: readonly unknown[]): FindArgumentsText {
   let scan: ScannedObject | undefined
+  let nodes: readonly Node[] = []
   let isScanned = false
   return (number) => {
     const args = asRecord(asRecord(asRecord(parts[number])?.['functionCall'])?.['args'])
     if (!args) return undefined
-    if (!isScanned) scan = scanned(text)
+    if (!isScanned) {
+      scan = scanned(text)
+      if (scan) nodes = partNodes(scan, at)
+    }
     isScanned = true
-    const candidates = scan?.span('candidates')
-    const candidate = scan && candidates && scan.elements(candidates.node)[at]
-    const list = scan && valueNodeOf(scan, valueNodeOf(scan, candidate, 'content'), 'parts')
-    const part = scan && list !== undefined ? scan.elements(list)[number] : undefined
-    const node = scan && valueNodeOf(scan, valueNodeOf(scan, part, 'functionCall'), 'args')
+    const node = scan && valueNodeOf(scan, valueNodeOf(scan, nodes[number], 'functionCall'), 'args')
     return scan && node !== undefined ? scan.textOf(node) : JSON.stringify(args)
   }
+}
+
+/** The parts of the candidate at this place in a response. */
+function partNodes(scan: ScannedObject, at: number): readonly Node[] {
+  const candidates = scan.span('candidates')
+  const candidate = candidates && scan.elements(candidates.node)[at]
+  const list = valueNodeOf(scan, valueNodeOf(scan, candidate, 'content'), 'parts')
+  return list === undefined ? [] : scan.elements(list)
 }
 
 function scanned(text: string): ScannedObject | undefined {

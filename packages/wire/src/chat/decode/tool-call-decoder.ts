@@ -229,13 +229,6 @@ export class JsonEndDetector {
 /** The members of a choice that contain its content, in complete replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const
 
-/** The function of a call, and the path of its arguments. */
-interface CalledFunction {
-  readonly definition: Record<string, unknown>
-  /** Member names and element indexes that lead from the root to the arguments. */
-  readonly path: readonly (string | number)[]
-}
-
 /**
  * Parses a reply or a chunk. Undefined if it is not a JSON object. If a server sends arguments as an object,
  * they are replaced by their text as the server wrote it.
@@ -266,34 +259,41 @@ function hasObject(definition: unknown): definition is Record<string, unknown> {
 
 function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
-  for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
-    const node = scan && nodeAt(scan, path)
-    // For replies that exceed the scanner's limits, the object is written anew: the order of numeric keys and
-    // long digits may be lost.
-    definition['arguments'] =
-      node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
+  const choices = answer['choices'] as readonly unknown[]
+  const nodes = elementsAt(scan, scan?.span('choices')?.node)
+  for (const [i, choice] of choices.entries()) {
+    for (const key of MESSAGES) {
+      const message = asRecord(asRecord(choice)?.[key])
+      if (message) writeArguments(message, scan, memberAt(scan, nodes[i], key))
+    }
   }
   return answer
 }
 
-/** Finds the functions whose arguments are objects. */
-function functionsIn(choices: readonly unknown[]): CalledFunction[] {
-  return choices.flatMap((choice, i) =>
-    MESSAGES.flatMap((key) => {
-      const message = asRecord(asRecord(choice)?.[key])
-      const calls = message?.['tool_calls']
-      const functions = [
-        { definition: message?.['function_call'], path: ['function_call'] },
-        ...(Array.isArray(calls) ? calls : []).map((call, n) => ({
-          definition: asRecord(call)?.['function'],
-          path: ['tool_calls', n, 'function'],
-        })),
-      ]
-      return functions.flatMap(({ definition, path }) =>
-        hasObject(definition) ? [{ definition, path: ['choices', i, key, ...path, 'arguments'] }] : [],
-      )
-    }),
-  )
+/** Replaces the arguments in a message that are objects. `node` is the message in the scanned reply. */
+function writeArguments(message: Fields, scan: ScannedObject | undefined, node: Node | undefined): void {
+  const write = (definition: unknown, at: Node | undefined): void => {
+    if (!hasObject(definition)) return
+    const found = memberAt(scan, at, 'arguments')
+    // For replies that exceed the scanner's limits, the object is written anew: the order of numeric keys and
+    // long digits may be lost.
+    definition['arguments'] =
+      scan && found !== undefined ? scan.textOf(found) : JSON.stringify(definition['arguments'])
+  }
+  write(message['function_call'], memberAt(scan, node, 'function_call'))
+  const calls = message['tool_calls']
+  if (!Array.isArray(calls)) return
+  const nodes = elementsAt(scan, memberAt(scan, node, 'tool_calls'))
+  for (const [n, call] of (calls as readonly unknown[]).entries())
+    write(asRecord(call)?.['function'], memberAt(scan, nodes[n], 'function'))
+}
+
+function memberAt(scan: ScannedObject | undefined, node: Node | undefined, key: string): Node | undefined {
+  return node === undefined ? undefined : scan?.memberOf(node, key)
+}
+
+function elementsAt(scan: ScannedObject | undefined, node: Node | undefined): readonly Node[] {
+  return scan && node !== undefined ? scan.elements(node) : []
 }
 
 function scanned(text: string): ScannedObject | undefined {
@@ -302,13 +302,4 @@ function scanned(text: string): ScannedObject | undefined {
   } catch {
     return undefined
   }
-}
-
-function nodeAt(scan: ScannedObject, [first, ...rest]: CalledFunction['path']): Node | undefined {
-  let node = scan.span(String(first))?.node
-  for (const step of rest) {
-    if (node === undefined) return undefined
-    node = typeof step === 'number' ? scan.elements(node)[step] : scan.memberOf(node, step)
-  }
-  return node
 }
