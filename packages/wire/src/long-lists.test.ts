@@ -1,13 +1,24 @@
 import { expect, test } from 'vitest'
 import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
+import { upstreamOf } from '../../../test/samples/conversation.ts'
 import { chatCodec } from './chat/index.ts'
+import type { Conversation } from './conversation.ts'
+import { converseCodec } from './converse/index.ts'
 import { geminiCodec } from './gemini/index.ts'
+import { scanObject } from './json/json-scan.ts'
 import { messagesCodec } from './messages/index.ts'
 
 const list = (size: number, item: (index: number) => unknown): unknown[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const bytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
+const chatRequest = (messages: unknown[]): Buffer => bytes({ model: 'm', messages })
+const fromChat = (body: Buffer): Conversation => chatCodec.decodeRequest(scanObject(body), new Set())
+const FILE = {
+  type: 'file',
+  file: { filename: 'a.txt', file_data: 'data:text/plain;base64,YWJj' },
+}
+
 /** What is read or written, how long its list is, and the work. */
 const LISTS: readonly (readonly [string, number, (size: number) => Buffer, (body: Buffer) => unknown])[] = [
   [
@@ -46,6 +57,12 @@ const LISTS: readonly (readonly [string, number, (size: number) => Buffer, (body
       return bytes({ choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: 'tool_calls' }] })
     },
     (body) => chatCodec.decodeReply(body),
+  ],
+  [
+    'documents of one name for Converse',
+    600,
+    (size) => chatRequest([{ role: 'user', content: list(size, () => FILE) }]),
+    (body) => converseCodec.encodeRequest(fromChat(body), upstreamOf('us.amazon.nova-lite-v1:0'), new Set()),
   ],
 ]
 

@@ -67,11 +67,18 @@ const REPEATED_STREAMS: readonly RepeatedPiece[] = [
   [BEGIN, CALL, END],
 ]
 
+/** A request with documents of one name, which must be different at Bedrock. */
+const DOCUMENTS: RepeatedPiece = [
+  '{"model":"m","messages":[{"role":"user","content":[',
+  '{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,YWJj"}},',
+  '{"type":"text","text":"a"}]}]}',
+]
+
 /** Converters for upstreams of Bedrock's Converse API, whose frames are server-sent events by then. */
 export const CONVERSE = {
   'converse-requests': {
     seeds: REQUESTS.chat,
-    repeated: LONG_REQUESTS,
+    repeated: [...LONG_REQUESTS, DOCUMENTS],
     tokens: JSON_TOKENS,
     run(input, random) {
       const model = MODELS[Math.floor(random() * MODELS.length)] ?? MODELS[0]

@@ -166,6 +166,8 @@ const MAX_NAME = 200
  */
 class MediaBlocks {
   readonly #names = new Set<string>()
+  /** The last number tried for each name. Lower ones are taken and not tried again: there may be thousands. */
+  readonly #lastNumbers = new Map<string, number>()
 
   /** Encodes media as the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
   write(source: MediaSource, name: string | undefined): string {
@@ -185,8 +187,11 @@ class MediaBlocks {
   }
 
   #unique(name: string): string {
-    let unique = name
-    for (let number = 2; this.#names.has(unique); number++) unique = `${name} ${number}`
+    let number = this.#lastNumbers.get(name) ?? 0
+    let unique: string
+    do unique = ++number === 1 ? name : `${name} ${number}`
+    while (this.#names.has(unique))
+    this.#lastNumbers.set(name, number)
     this.#names.add(unique)
     return unique
   }
