@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { upstreamOf } from '../../../test/samples/conversation.ts'
-import { chatCodec } from './chat/index.ts'
+import { parseEvents } from './answer-forms.ts'
+import { chatAnswerForms, chatCodec } from './chat/index.ts'
 import type { Conversation } from './conversation.ts'
 import { converseCodec } from './converse/index.ts'
-import { geminiCodec } from './gemini/index.ts'
+import { geminiAnswerForms, geminiCodec } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
 import { messagesCodec } from './messages/index.ts'
 
@@ -12,8 +13,11 @@ const list = (size: number, item: (index: number) => unknown): unknown[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const bytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
+const chunk = (delta: object): string => event({ choices: [{ index: 0, delta }] })
 const chatRequest = (messages: unknown[]): Buffer => bytes({ model: 'm', messages })
 const fromChat = (body: Buffer): Conversation => chatCodec.decodeRequest(scanObject(body), new Set())
+const merge = (body: Buffer): unknown => chatAnswerForms.whole(parseEvents(body.toString()))
+
 const FILE = {
   type: 'file',
   file: { filename: 'a.txt', file_data: 'data:text/plain;base64,YWJj' },
@@ -63,6 +67,27 @@ const LISTS: readonly (readonly [string, number, (size: number) => Buffer, (body
     600,
     (size) => chatRequest([{ role: 'user', content: list(size, () => FILE) }]),
     (body) => converseCodec.encodeRequest(fromChat(body), upstreamOf('us.amazon.nova-lite-v1:0'), new Set()),
+  ],
+  [
+    'elements of one delta of a chat stream',
+    1_500,
+    (size) => Buffer.from(chunk({ tool_calls: list(size, (index) => ({ index })) })),
+    merge,
+  ],
+  [
+    'deltas of a chat stream, each with a new element',
+    1_000,
+    (size) => Buffer.from(list(size, (index) => chunk({ tool_calls: [{ index }] })).join('')),
+    merge,
+  ],
+  [
+    'chunks of a Gemini stream, each with a new part',
+    1_000,
+    (size) => {
+      const parts = [{ functionCall: { name: 'f', args: {} } }]
+      return Buffer.from(list(size, () => event({ candidates: [{ content: { parts } }] })).join(''))
+    },
+    (body) => geminiAnswerForms.whole(parseEvents(body.toString())),
   ],
 ]
 

@@ -188,20 +188,36 @@ function ownMember(object: Json, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
+/** The elements of each merged list by their index; a stream may add to one list thousands of times. */
+const merged = new WeakMap<unknown[], Map<number, Json>>()
+
 /**
  * Merges two lists: an element with an index continues the element that has the same index; other elements
- * are appended.
+ * are appended. A list that was merged before is changed itself.
  */
-function mergedList(before: readonly unknown[], added: readonly unknown[]): unknown[] {
-  const all = [...before]
+function mergedList(before: unknown[], added: readonly unknown[]): unknown[] {
+  const known = merged.get(before)
+  const all = known ? before : []
+  const byIndex = known ?? new Map<number, Json>()
+  const append = (element: unknown): void => {
+    all.push(element)
+    const index = indexIn(element)
+    if (index !== undefined && !byIndex.has(index)) byIndex.set(index, element as Json)
+  }
+  if (!known) for (const element of before) append(element)
+  merged.set(all, byIndex)
   for (const one of added) {
-    const index = asRecord(one)?.['index']
-    const known =
-      typeof index === 'number' ? all.find((other) => asRecord(other)?.['index'] === index) : undefined
-    if (known) mergeDelta(known as Json, one as Json)
-    else all.push(asRecord(one) ? structuredClone(one) : one)
+    const index = indexIn(one)
+    const same = index === undefined ? undefined : byIndex.get(index)
+    if (same) mergeDelta(same, one as Json)
+    else append(asRecord(one) ? structuredClone(one) : one)
   }
   return all
+}
+
+function indexIn(element: unknown): number | undefined {
+  const index = asRecord(element)?.['index']
+  return typeof index === 'number' ? index : undefined
 }
 
 function areOwnEnds(whole: Json, isAnswer: (choice: Json) => boolean): boolean {

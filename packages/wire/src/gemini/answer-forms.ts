@@ -33,11 +33,12 @@ export const geminiAnswerForms: AnswerForms = {
   },
 }
 
+/** Adds what a chunk states about a candidate. The list of parts that was merged before is changed itself. */
 function merged(before: Json | undefined, { content, ...others }: Json): Json {
   const known = asRecord(before?.['content'])
   const added = asRecord(content)
   if (!known && !added) return { ...before, ...others }
-  const parts = [...recordsInList(known?.['parts'])]
+  const parts = known ? (known['parts'] as Json[]) : []
   for (const part of recordsInList(added?.['parts'])) {
     const last = parts.at(-1)
     if (last && continues(last, part))
