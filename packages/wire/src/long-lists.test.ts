@@ -8,6 +8,7 @@ import { converseCodec } from './converse/index.ts'
 import { geminiAnswerForms, geminiCodec } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
 import { messagesCodec } from './messages/index.ts'
+import { withSystemTextsInTurns } from './system-texts-in-turns.ts'
 
 const list = (size: number, item: (index: number) => unknown): unknown[] =>
   Array.from({ length: size }, (_, index) => item(index))
@@ -89,6 +90,27 @@ const LISTS: readonly (readonly [string, number, (size: number) => Buffer, (body
     },
     (body) => geminiAnswerForms.whole(parseEvents(body.toString())),
   ],
+  [
+    'tools that a chat request allows',
+    3_000,
+    (size) => {
+      const tools = list(size, (i) => ({ type: 'function', function: { name: `f${i}` } }))
+      const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools } }
+      return bytes({ model: 'm', messages: [{ role: 'user', content: 'a' }], tools, tool_choice })
+    },
+    fromChat,
+  ],
+  [
+    'functions that a Gemini request allows',
+    3_000,
+    (size) => {
+      const names = list(size, (i) => `f${i}`)
+      const tools = [{ functionDeclarations: names.map((name) => ({ name })) }]
+      const toolConfig = { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: names } }
+      return bytes({ contents: [{ role: 'user', parts: [{ text: 'a' }] }], tools, toolConfig })
+    },
+    (body) => geminiCodec.decodeRequest(scanObject(body), new Set()),
+  ],
 ]
 
 test.each(LISTS)(
@@ -98,3 +120,9 @@ test.each(LISTS)(
     expect(await growthOf(size, make, work)).toBeLessThan(LINEAR_GROWTH)
   },
 )
+
+test('the time to move system texts into the turns is in proportion to their number', async () => {
+  const conversation = (size: number): Conversation =>
+    fromChat(chatRequest(list(size, (i) => ({ role: i % 2 ? 'system' : 'user', content: 'a' }))))
+  expect(await growthOf(2_000, conversation, withSystemTextsInTurns)).toBeLessThan(LINEAR_GROWTH)
+})

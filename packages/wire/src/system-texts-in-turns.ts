@@ -15,9 +15,10 @@ export function withSystemTextsInTurns(conversation: Conversation): Conversation
 
 function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[] {
   const withTexts: Turn[] = []
+  const byTurn = Map.groupBy(later, ({ at }) => at?.turn)
   for (let number = 0; number <= turns.length; number++) {
     const turn = turns[number]
-    const texts = later.filter(({ at }) => at?.turn === number)
+    const texts = byTurn.get(number) ?? []
     if (turn?.role === 'user') withTexts.push({ ...turn, parts: merged(turn.parts, texts) })
     else {
       if (texts.length > 0) withTexts.push({ role: 'user', parts: texts })
@@ -29,8 +30,9 @@ function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[]
 
 function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly Part[] {
   if (texts.length === 0) return parts
+  const byPart = Map.groupBy(texts, ({ at }) => at?.part)
   return Array.from({ length: parts.length + 1 }, (_, number) => [
-    ...texts.filter(({ at }) => at?.part === number),
+    ...(byPart.get(number) ?? []),
     ...parts.slice(number, number + 1),
   ]).flat()
 }

@@ -146,6 +146,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = requireObject(value, path)
   const kind = requireEnumValue(TOOL_CHOICE_MODES, mode, `${path}.mode`)
+  const offered = new Set(tools.map(({ name }) => name))
   const names = new Set<string>()
   for (const [i, entry] of requireArray(named, `${path}.tools`).entries()) {
     const at = `${path}.tools[${i}]`
@@ -153,8 +154,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
     const type = requireText(tool['type'], `${at}.type`)
     if (type !== 'function' && type !== 'custom') continue
     const name = requireText(requireObject(tool[type], `${at}.${type}`)['name'], `${at}.${type}.name`)
-    if (!tools.some((offered) => offered.name === name))
-      refuseField(`${at}.${type}.name`, `the name of a tool in 'tools'`, 'another name')
+    if (!offered.has(name)) refuseField(`${at}.${type}.name`, `the name of a tool in 'tools'`, 'another name')
     names.add(name)
   }
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }

@@ -447,8 +447,9 @@ function decodeChoice(
     return { tools, toolChoice: undefined }
   }
   if (names.length === 0 || kind === 'none') return { tools, toolChoice: kind && { kind } }
+  const offered: ReadonlySet<unknown> = new Set(tools.map(({ name }) => name))
   for (const [index, name] of names.entries())
-    if (!tools.some((tool) => tool.name === name))
+    if (!offered.has(name))
       refuseField(
         `${path}.allowedFunctionNames[${index}]`,
         `the name of a function in 'tools'`,
@@ -469,5 +470,6 @@ function chosen(
   const [only, ...others] = names
   if (kind === 'any' && only !== undefined && others.length === 0)
     return { tools, toolChoice: { kind: 'tool', name: only } }
-  return { tools: tools.filter(({ name }) => names.includes(name)), toolChoice: { kind } }
+  const allowed = new Set(names)
+  return { tools: tools.filter(({ name }) => allowed.has(name)), toolChoice: { kind } }
 }
