@@ -91,6 +91,19 @@ const LISTS: readonly (readonly [string, number, (size: number) => Buffer, (body
     (body) => geminiAnswerForms.whole(parseEvents(body.toString())),
   ],
   [
+    'citations of a text that become those of Gemini',
+    1_000,
+    (size) => {
+      const annotations = list(size, (i) => ({
+        type: 'url_citation',
+        url_citation: { url: `https://a.example/${i}`, title: 't', start_index: i, end_index: i + 1 },
+      }))
+      const message = { content: 'a'.repeat(size), annotations }
+      return bytes({ choices: [{ index: 0, message, finish_reason: 'stop' }] })
+    },
+    (body) => geminiCodec.encodeReply(chatCodec.decodeReply(body), { created: 1, id: 'a' }),
+  ],
+  [
     'tools that a chat request allows',
     3_000,
     (size) => {

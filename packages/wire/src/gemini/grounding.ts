@@ -3,7 +3,7 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { SearchPart } from '../conversation.ts'
 
-/** Maximum number of citations that are read from one response. */
+/** Maximum number of citations that are read from one response, or written into one: each repeats a part of the text. */
 const MAX_CITATIONS = 256
 
 /** Returns the citations of a text. Must be called with the complete text. */
@@ -103,7 +103,7 @@ export class GroundingCollector {
   /** Adds a citation of the text of a part: the page, and the range of the text that cites it. */
   cite(part: number, citation: Citation): void {
     this.#addPage(citation)
-    this.#cited.push({ part, citation })
+    if (this.#cited.length < MAX_CITATIONS) this.#cited.push({ part, citation })
   }
 
   /** Adds a search: what was searched for, and the pages that were found. */
