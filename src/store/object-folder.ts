@@ -31,8 +31,8 @@ export class ObjectFolder implements ObjectPlace {
     await writeFile(this.#mark, '', { flag: 'a', mode: 0o600 })
   }
 
+  // Without the folder nothing is known of its files, so it is not created here.
   async hasRoom(): Promise<boolean> {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 })
     return hasFreeSpace(await measureDiskSpace(this.#path))
   }
 

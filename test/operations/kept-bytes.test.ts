@@ -70,7 +70,7 @@ describe.runIf(CAN_MOUNT)('a file system with little space', () => {
     return {
       program,
       metrics,
-      async fill() {
+      fill: async () => {
         const { bavail, bsize } = statfsSync(disk.path)
         writeFileSync(filler, Buffer.alloc(bavail * bsize - 3_000_000, 1))
         await eventually(async () => (await metrics()).sum('sluice_keeping_ok') === 0, 'short of space')

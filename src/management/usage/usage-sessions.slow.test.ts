@@ -81,13 +81,13 @@ test('the usage sums of a session cover all of its calls, however many calls of 
 
 test('while the calls of a large session are summed up, other reads of the store come in between', async () => {
   const { store, userId } = await filledStore()
-  let isOver = false
+  const state = { isOver: false }
   let others = 0
   const summing = usageSessions({ store }, usageSessionsQuery.parse({ session: 'busy' }), {
     id: userId,
     role: Role.user,
-  }).finally(() => (isOver = true))
-  for (; !isOver; others += 1) await store.read('managedUser', { userId })
+  }).finally(() => (state.isOver = true))
+  for (; !state.isOver; others += 1) await store.read('managedUser', { userId })
   await summing
   // The session has 149,987 calls, of which 20,000 are read at a time.
   expect(others).toBeGreaterThanOrEqual(8)
