@@ -258,6 +258,20 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
     })
   })
 
+  test('lines of batches that an earlier version counted in no share are listed, and removed without changing the share', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const kept = keptStore(store)
+    await kept.writeFacts([keptEntry('batch_line', 'a', { userId, bytes: 100 })])
+    await database.sql("update kept set share = ''; delete from kept_sums")
+    await kept.writeFacts([keptEntry('batch_line', 'b', { userId, bytes: 100 })])
+    const size = await kept.bytesOf('files', userId)
+    const page = { kind: 'batch_line', userId, after: undefined, order: 'asc', limit: 9 } as const
+    expect((await kept.list(page)).map(({ key }) => key)).toEqual(['a', 'b'])
+    await kept.remove({ kind: 'batch_line', userId, keys: { from: 'a', to: 'a' } })
+    expect((await kept.list(page)).map(({ key }) => key)).toEqual(['b'])
+    expect(await kept.bytesOf('files', userId)).toBe(size)
+  })
+
   test('entries of a key are found in one database operation, however many; of several with one key the last counts', async () => {
     const { store } = await openedRows(engine)
     const kept = keptStore(store)

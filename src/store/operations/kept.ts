@@ -274,6 +274,15 @@ function rowOf(
   }
 }
 
+/**
+ * The shares in which rows of a kind may count. Nodes of earlier versions count those of `batch_line` in none, and such rows
+ * stay as they are.
+ */
+export function sharesOf(kind: KeptKind): readonly string[] {
+  const { share } = rulesOf(kind)
+  return share === null ? [''] : [share, '']
+}
+
 /** The owner of a row in its share: its user, or all users. */
 export function ownerOf(kind: KeptKind, userId: number): number {
   const { share } = rulesOf(kind)
@@ -304,7 +313,7 @@ export async function removeKept(
   // With share and owner, the entries of a user are found by an index.
   if (userId !== undefined)
     chosen = chosen
-      .where('share', '=', rulesOf(kind).share ?? '')
+      .where('share', 'in', sharesOf(kind))
       .where('owner_id', '=', ownerOf(kind, userId))
       .where('user_id', '=', userId)
   if (tokenId !== undefined) chosen = chosen.where('token_id', '=', tokenId)

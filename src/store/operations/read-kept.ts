@@ -1,6 +1,14 @@
 import { type KeptEntry, type KeptKind, type KeptSum, rulesOf } from '../../domain/kept.ts'
 import { type Secrets, unseal, unsealBytes } from '../secrets.ts'
-import { keptContext, keptPartContext, MAX_ROWS, ownerOf, type PartPlace, type UserAndTime } from './kept.ts'
+import {
+  keptContext,
+  keptPartContext,
+  MAX_ROWS,
+  ownerOf,
+  type PartPlace,
+  sharesOf,
+  type UserAndTime,
+} from './kept.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /**
@@ -53,7 +61,7 @@ export async function listKept(
     .selectFrom('kept')
     .select('key')
     .where('kind', '=', kind)
-    .where('share', '=', rulesOf(kind).share ?? '')
+    .where('share', 'in', sharesOf(kind))
     .where('owner_id', '=', ownerOf(kind, userId))
     .where('user_id', '=', userId)
     .where('expires_ms', '>', nowMs)
