@@ -101,6 +101,15 @@ export function rulesOf(kind: KeptKind): KeptKindRules {
   return KEPT_KINDS[kind]
 }
 
+/**
+ * The shares in which rows of a kind may count. Nodes of earlier versions count those of `batch_line` in none, and such rows
+ * stay as they are.
+ */
+export function sharesOf(kind: KeptKind): readonly string[] {
+  const { share } = rulesOf(kind)
+  return share === null ? [''] : [share, '']
+}
+
 /** Everything about what is kept under a key except its content. */
 export interface KeptFacts {
   readonly kind: KeptKind

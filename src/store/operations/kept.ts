@@ -11,6 +11,7 @@ import {
   type KeptShareName,
   type KeptSum,
   rulesOf,
+  sharesOf,
 } from '../../domain/kept.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { filesFull } from '../files-full.ts'
@@ -272,15 +273,6 @@ function rowOf(
     created_ms: entry.createdMs,
     expires_ms: entry.expiresMs,
   }
-}
-
-/**
- * The shares in which rows of a kind may count. Nodes of earlier versions count those of `batch_line` in none, and such rows
- * stay as they are.
- */
-export function sharesOf(kind: KeptKind): readonly string[] {
-  const { share } = rulesOf(kind)
-  return share === null ? [''] : [share, '']
 }
 
 /** The owner of a row in its share: its user, or all users. */

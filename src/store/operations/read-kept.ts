@@ -1,4 +1,4 @@
-import { type KeptEntry, type KeptKind, type KeptSum, rulesOf } from '../../domain/kept.ts'
+import { type KeptEntry, type KeptKind, type KeptSum, rulesOf, sharesOf } from '../../domain/kept.ts'
 import { type Secrets, unseal, unsealBytes } from '../secrets.ts'
 import {
   keptContext,
