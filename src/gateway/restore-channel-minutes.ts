@@ -31,7 +31,7 @@ async function readCalls(
 ): Promise<void> {
   if (!(await store.read('hasCalls'))) return
   const filter = { fromMs: startMs - DAY_MS, beforeMs: startMs }
-  const { entries } = await store.read('listUsage', { filter, offset: 0, limit: MAX_CALLS })
+  const { entries } = await store.read('listUsage', { filter, offset: 0, limit: MAX_CALLS, withTexts: true })
   for (const { attempts, cache, channel, ended_ms: endMs, duration_ms: tookMs } of entries) {
     if (attempts === null) {
       // A kept answer asked no channel.

@@ -1,14 +1,6 @@
 import { type KeptEntry, type KeptKind, type KeptSum, rulesOf, sharesOf } from '../../domain/kept.ts'
 import { type Secrets, unseal, unsealBytes } from '../secrets.ts'
-import {
-  keptContext,
-  keptPartContext,
-  MAX_ROWS,
-  ownerOf,
-  type PartPlace,
-  sharesOf,
-  type UserAndTime,
-} from './kept.ts'
+import { keptContext, keptPartContext, MAX_ROWS, ownerOf, type PartPlace, type UserAndTime } from './kept.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /**

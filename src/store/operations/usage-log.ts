@@ -23,7 +23,7 @@ export async function hasCalls(db: Db): Promise<boolean> {
 
 /**
  * Reads a page of the matching rows, starting with the call that ended last, and the number of matching rows
- * among the newest 100,000. The rows lack the texts of `CallText`.
+ * among the newest 100,000.
  */
 export async function listUsage(
   db: Db,
@@ -32,10 +32,13 @@ export async function listUsage(
     offset,
     limit,
     order,
+    withTexts,
   }: {
     readonly filter: UsageFilter
     readonly offset: number
     readonly limit: number
+    /** Whether the rows have the texts in `CALL_TEXTS` too; null otherwise. */
+    readonly withTexts?: true
     /** Order of the rows; if not given, the call that ended last comes first. */
     readonly order?: CallOrder | undefined
   },
@@ -57,7 +60,7 @@ export async function listUsage(
     .execute()
   if (page.length === 0) return { total, entries: [] }
   // The ids are written into the statement, so that PostgreSQL reads only their partitions.
-  const rows = await withNames(db, ['attempts', 'error', 'particulars'])
+  const rows = await withNames(db, withTexts ? [] : CALL_TEXTS)
     .where(
       'usage_log.id',
       'in',
@@ -109,15 +112,9 @@ export async function callDetail(
   db: Db,
   { id, userId }: { readonly id: string; readonly userId?: number | undefined },
 ): Promise<CallDetail | null> {
-  const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
-  const [listed] = entries
-  if (!listed || (userId !== undefined && listed.user_id !== userId)) return null
-  const texts = await db
-    .selectFrom('usage_log')
-    .select(['attempts', 'error', 'particulars'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
-  const entry = { ...listed, ...texts }
+  const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1, withTexts: true })
+  const [entry] = entries
+  if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
   const set = await db
     .selectFrom('price_sets')
     .select('content')
@@ -181,8 +178,9 @@ export async function bytesOfScan(db: Db, given: UsageScan): Promise<number> {
   return row?.bytes ?? 0
 }
 
-/** Texts of a row that may be long, and that only a single call is shown with. */
-type CallText = 'attempts' | 'error' | 'particulars'
+/** Texts of a row that may be long, and that lists do not show. */
+const CALL_TEXTS = ['attempts', 'error', 'particulars'] as const
+type CallText = (typeof CALL_TEXTS)[number]
 const NOT_SCANNED: readonly CallText[] = ['attempts', 'error']
 
 const COLUMNS = USAGE.columns.map(({ name }) => name as keyof UsageLogRow)

@@ -343,8 +343,8 @@ export const PLANTED_DEFECTS: readonly Defect[] = [
     'a call is shown to any user who knows its id',
     {
       file: 'src/store/operations/usage-log.ts',
-      text: 'if (!listed || (userId !== undefined && listed.user_id !== userId)) return null',
-      by: 'if (!listed) return null',
+      text: 'if (!entry || (userId !== undefined && entry.user_id !== userId)) return null',
+      by: 'if (!entry) return null',
     },
     'test/management/call-detail.test.ts',
     'members see the details of their own calls only, and without the attempts at upstreams',

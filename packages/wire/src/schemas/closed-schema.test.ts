@@ -47,6 +47,24 @@ describe('a schema for structured output', () => {
     expect(toClosedSchema(text)).toBe(text)
   })
 
+  test('gives every property that a part does not name the schema of the other properties of that part', () => {
+    const text = { type: 'string' }
+    const parts = [
+      { properties: { a: text, b: text, c: text } },
+      { properties: { c: text }, additionalProperties: { enum: ['x', 'y'] } },
+      { properties: { a: text, c: text }, additionalProperties: { maxLength: 3 } },
+    ]
+    const { properties } = close({ type: 'object', allOf: parts }) as { properties: Record<string, object> }
+    const said = Object.entries(properties).map(([name, schema]) => [name, JSON.stringify(schema)])
+    expect(
+      said.map(([name, schema]) => [name, schema?.includes('"x","y"'), schema?.includes('at most 3')]),
+    ).toEqual([
+      ['a', true, false],
+      ['b', true, true],
+      ['c', false, false],
+    ])
+  })
+
   test('closes every object, also in lists, alternatives and definitions', () => {
     const open = { type: 'object', properties: { x: { type: 'string' } } }
     const closed = object({ x: { type: 'string' } })

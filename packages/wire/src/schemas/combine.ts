@@ -158,13 +158,16 @@ function withOnlyAllowed(
     if (rest === 'false') closed.push(own)
     else {
       work.spend(left.size * ADDED)
-      for (const [name, all] of left) if (!own.has(name)) isSame &&= !all.add(rest)
+      for (const [name, all] of left) if (!own.has(name) && all.add(rest)) isSame = false
     }
   }
   const allowed = closed.length > 0 ? inAll(closed) : undefined
   const isEmpty = allowed !== undefined && [...required].some((name) => !allowed.has(name))
   for (const name of properties.keys())
-    if (allowed && !allowed.has(name) && !required.has(name)) isSame = !left.delete(name)
+    if (allowed && !allowed.has(name) && !required.has(name)) {
+      left.delete(name)
+      isSame = false
+    }
   if (isSame) return { schema: { members }, isEmpty }
   const changed = treeObject([...left].map(([name, all]) => [name, all.result()]))
   return { schema: withMembers({ members }, [['properties', changed]]), isEmpty }
