@@ -158,7 +158,7 @@ export class MediaFetcher {
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
       void this.#agent?.close()
-      this.#agent = createGuardedAgent(options.allow_private_networks, options.timeout)
+      this.#agent = createGuardedAgent(options.allow_private_networks, options.timeout, 'clients')
       this.#agentFor = options
     }
     return this.#agent

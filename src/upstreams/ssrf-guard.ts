@@ -38,15 +38,21 @@ export function isPublicAddress(address: string): boolean {
   return !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_IPV6)
 }
 
+/** Who chooses the URLs of a guarded agent. */
+export type UrlsOf = 'clients' | 'operator'
+
 /**
- * Creates an HTTP agent for URLs that clients give. A host name is resolved once, all its addresses are
+ * Creates an HTTP agent for URLs whose addresses must be checked. A host name is resolved once, all its addresses are
  * checked, and the connection uses a checked one; IP addresses in the URL and the port are checked too.
  * Because the check happens when connecting, neither redirects nor DNS rebinding can bypass it.
  */
-export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
+export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: number, urlsOf: UrlsOf): Agent {
+  // The operator's names are few, and may be in the machine's hosts file.
+  const system = urlsOf === 'operator' ? systemAddresses : inTurn(timeoutMs, systemAddresses)
+  const find = urlsOf === 'operator' ? systemAddresses : addressesOfNameServers()
   const connect = buildConnector({
     timeout: timeoutMs,
-    lookup: lookupOf(allowPrivateNetworks ? inTurn(timeoutMs, systemAddresses) : publicAddresses()),
+    lookup: lookupOf(allowPrivateNetworks ? system : publicOnly(find)),
   })
   return new Agent({
     allowH2: false,
@@ -69,16 +75,24 @@ export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: num
 /** Resolves to all addresses of a host name. */
 type FindAddresses = (hostname: string) => Promise<LookupAddress[]>
 
+/** Refuses addresses that are not public. */
+function publicOnly(find: FindAddresses): FindAddresses {
+  return async (hostname) => {
+    if (isOfThisMachine(hostname)) throw new ForbiddenAddress()
+    const addresses = await find(hostname)
+    if (!addresses.every(({ address }) => isPublicAddress(address))) throw new ForbiddenAddress()
+    return addresses
+  }
+}
+
 /**
- * Resolves host names by the machine's name servers, without its hosts file, and refuses addresses that are not
- * public. `dns.lookup` would keep one of the few threads that also resolve the names of providers, for as long as
- * the name server of a client's URL is silent.
+ * Resolves host names by the machine's name servers, without its hosts file. `dns.lookup` would keep one of the few
+ * threads that also resolve the names of providers, for as long as the name server of a client's URL is silent.
  */
-function publicAddresses(): FindAddresses {
+function addressesOfNameServers(): FindAddresses {
   let resolver = new Resolver(PATIENCE)
   let readMs = performance.now()
   return async (hostname) => {
-    if (isOfThisMachine(hostname)) throw new ForbiddenAddress()
     if (performance.now() - readMs > NAME_SERVERS_MS) {
       resolver = new Resolver(PATIENCE)
       readMs = performance.now()
@@ -87,9 +101,7 @@ function publicAddresses(): FindAddresses {
     if (ipv4.status === 'rejected' && ipv6.status === 'rejected') throw ipv4.reason
     const listed = (found: typeof ipv4, family: number): LookupAddress[] =>
       found.status === 'rejected' ? [] : found.value.map((address) => ({ address, family }))
-    const addresses = [...listed(ipv4, 4), ...listed(ipv6, 6)]
-    if (!addresses.every(({ address }) => isPublicAddress(address))) throw new ForbiddenAddress()
-    return addresses
+    return [...listed(ipv4, 4), ...listed(ipv6, 6)]
   }
 }
 

@@ -352,8 +352,11 @@ export class ProviderWork {
     const line = await this.#run.lines.head(number)
     if (!line) return
     if (typeof answer === 'string') return this.#endWithout(line, stopped === 'expired' ? 'expired' : answer)
-    // The provider keeps it meanwhile.
-    if (!(await this.#services.store.hasSpace())) throw noRoom()
+    // The provider keeps it meanwhile, also after the window: what it has finished is charged.
+    if (!(await this.#services.store.hasSpace())) {
+      this.#windowOverAt &&= performance.now()
+      throw noRoom()
+    }
     // The answer is converted, and guarded, with the request.
     const body = await this.#run.bodyOf(line)
     if (body) await this.#end(part, { ...line, body }, answer)

@@ -13,7 +13,7 @@ import { createUser, endSessionsOf } from './users.ts'
 
 /** Maximum number of expired sessions, or of expired sign-in states, that one sign-in removes. */
 const MAX_REMOVED = 1_000
-/** Maximum number of sessions of a user; a new one ends those that began first. */
+/** Maximum number of sessions of a user; a new one ends those that were used longest ago. */
 const MAX_SESSIONS = 100
 
 /** How a user signed in. This is checked again in the transaction that creates the session. */
@@ -67,7 +67,7 @@ interface SessionEntry {
 
 /**
  * Creates a session if the user exists and is enabled, and the sign-in is still valid. Resolves to whether it
- * was created. Also removes expired sessions of all users, and the user's oldest ones above `MAX_SESSIONS`. No other
+ * was created. Also removes expired sessions of all users, and the user's least recently used ones above `MAX_SESSIONS`. No other
  * cleanup is needed, because only this operation adds sessions.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
@@ -83,7 +83,7 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
       .where('id', '=', session.userId)
       .execute()
   }
-  await removeOldest(db, session.userId)
+  await removeLeastUsed(db, session.userId)
   const idHash = hashSession(secrets, cookieValue)
   const logoutUrl = proof.kind === 'identity' ? proof.logoutUrl : undefined
   await db
@@ -224,7 +224,7 @@ async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
 }
 
 /** Makes room for one more session of the user. */
-async function removeOldest(db: Db, userId: number): Promise<void> {
+async function removeLeastUsed(db: Db, userId: number): Promise<void> {
   await db
     .deleteFrom('sessions')
     .where('id_hash', 'in', (eb) =>
@@ -232,7 +232,7 @@ async function removeOldest(db: Db, userId: number): Promise<void> {
         .selectFrom('sessions')
         .select('id_hash')
         .where('user_id', '=', userId)
-        .orderBy('created_time', 'desc')
+        .orderBy('last_used', 'desc')
         .orderBy('id_hash')
         .offset(MAX_SESSIONS - 1)
         .limit(MAX_REMOVED),

@@ -38,7 +38,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean, proxyOf: Pro
     }
     if (!direct || directAllows !== allows) {
       const { createGuardedAgent } = await import('../ssrf-guard.ts')
-      direct = createGuardedAgent(allows, TIMEOUT_MS)
+      direct = createGuardedAgent(allows, TIMEOUT_MS, 'operator')
       directAllows = allows
     }
     return posted(direct, url, form)

@@ -57,8 +57,8 @@ export function toolForClaude(
     if (plain !== given) dropped.add(DROPPED)
     return { ...tool, schema }
   }
-  const closed = toClosedSchema(schema, enforced.work)
-  const isEnforced = enforced.takesTool(closed)
+  const closed = enforced.closed((work) => toClosedSchema(schema, work))
+  const isEnforced = closed !== undefined && enforced.takesTool(closed)
   if (plain !== given || closed !== schema || !isEnforced) dropped.add(DROPPED)
   return isEnforced ? { ...tool, schema: closed } : { ...tool, schema, strict: false }
 }
@@ -72,7 +72,8 @@ export function formatForClaude(
   enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): OutputSchema | undefined {
-  const closed = toClosedFormat(format, enforced.work)
+  const closed = enforced.closed((work) => toClosedFormat(format, work))
+  if (!closed) return undefined
   if (closed.schema !== format.schema && allowsOnlyEmpty(closed.schema) && !allowsOnlyEmpty(format.schema))
     return undefined
   if (!enforced.takesFormat(closed.schema)) return undefined

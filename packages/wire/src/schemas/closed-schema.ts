@@ -2,7 +2,7 @@ import type { OutputSchema } from '../conversation.ts'
 import { combine, unite } from './combine.ts'
 import { withText, withWords, wordsFor } from './constraint-words.ts'
 import { isDefinition, referenceOf, References } from './references.ts'
-import { SchemaWork } from './schema-work.ts'
+import { SchemaWork, TooMuchWork } from './schema-work.ts'
 import {
   elementsOf,
   innerSchemas,
@@ -356,10 +356,22 @@ const MAX_UNIONS = 16
 
 /** What is left of the schemas that one request may have enforced. */
 export class EnforcedSchemas {
+  /** Work that every schema needs. */
   readonly work = new SchemaWork()
+  readonly #closing = new SchemaWork()
   #tools = MAX_STRICT_TOOLS
   #optional = MAX_OPTIONAL
   #unions = MAX_UNIONS
+
+  /** Closes a schema with `close`; undefined if that takes more work than the closed schemas of one request may. */
+  closed<T>(close: (work: SchemaWork) => T): T | undefined {
+    try {
+      return close(this.#closing)
+    } catch (error) {
+      if (error instanceof TooMuchWork) return undefined
+      throw error
+    }
+  }
 
   /** Whether this schema may be enforced too. It counts from then on. */
   takesFormat(schema: string): boolean {

@@ -6,6 +6,16 @@ const MAX_CHARACTERS = 4_000_000
 /** How often each character of a schema may be combined or copied on top of that. */
 const TIMES = 8
 
+/** The refusal of schemas whose conversion takes more work than one request may. */
+export class TooMuchWork extends WireError {
+  constructor() {
+    super(
+      'invalid_request',
+      'The schemas of the request are too large to be converted for this model, because they combine or repeat long parts.',
+    )
+  }
+}
+
 /**
  * Counts the work of converting the schemas of one request: the characters that are combined or copied. A few references
  * can ask for any number of copies of a large schema, so the work has a limit.
@@ -19,14 +29,10 @@ export class SchemaWork {
     this.#left += TIMES * text.length
   }
 
-  /** Counts work. Throws `invalid_request` beyond the limit. */
+  /** Counts work. Throws `TooMuchWork` beyond the limit. */
   spend(characters: number): void {
     this.#left -= characters
-    if (this.#left < 0)
-      throw new WireError(
-        'invalid_request',
-        'The schemas of the request are too large to be converted for this model, because they combine or repeat long parts.',
-      )
+    if (this.#left < 0) throw new TooMuchWork()
   }
 
   /** Counts a copy of a value. */

@@ -208,7 +208,7 @@ const WITHOUT_BODY = new Set([101, 204, 205, 304])
  */
 class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
-  readonly #own = createGuardedAgent(true, PROVIDER_TIMEOUT_MS)
+  readonly #own = createGuardedAgent(true, PROVIDER_TIMEOUT_MS, 'operator')
   readonly #others: ReturnType<typeof createGuardedAgent>
   /**
    * Why the first failed request to the identity provider failed, for the operator; undefined if none failed.
@@ -217,7 +217,7 @@ class ProviderFetch implements AsyncDisposable {
 
   constructor(issuer: string, allowsPrivateNetworks: boolean) {
     this.#issuerOrigin = new URL(issuer).origin
-    this.#others = createGuardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS)
+    this.#others = createGuardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS, 'operator')
   }
 
   readonly fetch: CustomFetch = async (url, { method, headers, body, signal }) => {
