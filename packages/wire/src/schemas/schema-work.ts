@@ -22,7 +22,8 @@ export class TooMuchWork extends WireError {
  */
 export class SchemaWork {
   #left = MAX_CHARACTERS
-  readonly #sizes = new WeakMap<object, number>()
+  /** Made when it is needed, because most requests have no schema that is converted. */
+  #sizes: WeakMap<object, number> | undefined
 
   /** Begins the conversion of a schema. A longer schema may take more work. */
   begin(text: string): void {
@@ -49,6 +50,7 @@ export class SchemaWork {
   /** Characters of a value, about. A value that is contained many times is looked through once. */
   #sizeOf(tree: Tree): number {
     if (typeof tree === 'string') return tree.length + 1
+    this.#sizes ??= new WeakMap()
     let size = this.#sizes.get(tree)
     if (size !== undefined) return size
     size = 2
