@@ -123,7 +123,6 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Removes channels; returns how many there were',
     errorStatuses: [409],
     body: CHANNEL_ID_SCHEMAS.body,
-    valueLimit: Infinity,
     deletes: () => true,
     responseBody: z.int(),
     handle: ({ body, services }) => deleteChannels(services, body.ids),

@@ -256,11 +256,6 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * content encoding.
    */
   readonly bodyLimit?: number
-  /**
-   * Maximum number of values in the lists and objects of the request body; 20,000 by default. Only a schema that
-   * checks long lists as a whole may have more.
-   */
-  readonly valueLimit?: number
   /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */
   readonly upload?: number
   /** Chooses the schema of the body: `is` if `query` returns true, otherwise `else`. `body` describes both. */

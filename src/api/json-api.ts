@@ -330,7 +330,7 @@ export class JsonApi {
     })
     try {
       const parsed = parseJson(body.bytes)
-      requireFewValues(parsed, endpoint.valueLimit ?? VALUE_LIMIT)
+      requireFewValues(parsed, VALUE_LIMIT)
       const given = readInput(schema, parsed)
       if (endpoint.deletes?.(given as never)) {
         requireCertainQuery(endpoint, exchange.request.url)

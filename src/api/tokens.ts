@@ -127,7 +127,6 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('POST', '/api/token/batch', {
     summary: "Deletes several of the account's tokens, and returns how many there were",
     body: TOKEN_ID_SCHEMAS.body,
-    valueLimit: Infinity,
     deletes: () => true,
     responseBody: z.int(),
     handle: ({ user, body, services }) => deleteTokens(services, { user: user.id, ids: body.ids }),
@@ -137,7 +136,6 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     cache: 'never',
     summary: "The whole keys of several of the account's tokens",
     body: TOKEN_ID_SCHEMAS.body,
-    valueLimit: Infinity,
     responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
     async handle({ user, body, services }) {
       return { keys: await revealKeys(services, { user: user.id, ids: body.ids }) }

@@ -115,8 +115,8 @@ describe('POST /api/token/batch/keys', () => {
     expect(await revealAll(body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('POST /api/token/batch/keys with 100,000 invalid ids is a 400 with one short message', async () => {
-    const { status, message } = await revealAll({ ids: Array.from({ length: 100_000 }, () => 0) })
+  test('POST /api/token/batch/keys with 10,000 invalid ids is a 400 with one short message', async () => {
+    const { status, message } = await revealAll({ ids: Array.from({ length: 10_000 }, () => 0) })
     expect(status).toBe(400)
     expect(message.length).toBeLessThan(1000)
   })

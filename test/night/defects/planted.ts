@@ -356,7 +356,7 @@ export const PLANTED_DEFECTS: readonly Defect[] = [
       text: "this.#tag('reasoning', `${userId}\\n${content}`)",
       by: "this.#tag('reasoning', content)",
     },
-    'src/features/stored-responses/response-store.test.ts',
+    'src/features/stored-responses/response-store.slow.test.ts',
     'encrypted reasoning leads only calls of the user who received it to the account that made it',
   ],
   [
