@@ -116,7 +116,6 @@ export class MediaFetcher {
   }
 
   async #fetch(url: string, mediaType: string, batch: MediaBatch): Promise<Inline> {
-    if (batch.isAborted) throw cannotFetch(url, new MediaUnavailable(ANOTHER_FAILED))
     const entry = batch.enter(this.#slots)
     try {
       if (entry.decided) await entry.decided
@@ -139,7 +138,9 @@ export class MediaFetcher {
     } catch (error) {
       batch.abort()
       if (!(error instanceof MediaUnavailable)) throw error
-      throw cannotFetch(url, error)
+      throw new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${error.message}`, {
+        cause: error,
+      })
     } finally {
       batch.leave(entry)
     }
@@ -216,7 +217,6 @@ class MediaBatch {
 
   /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
-    if (this.isAborted) return
     this.#aborted.abort()
     // The signal ends the fetches that have begun; those that wait for a slot must leave the queue.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
@@ -225,7 +225,7 @@ class MediaBatch {
   /** Allocates memory for bytes that have arrived. */
   take(bytes: number): void {
     // The call may have ended, and its memory must not grow after that.
-    if (this.isAborted) throw new MediaUnavailable(ANOTHER_FAILED)
+    if (this.isAborted) throw new MediaUnavailable('another URL of this request failed')
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
@@ -250,8 +250,6 @@ class MediaBatch {
   }
 }
 
-const ANOTHER_FAILED = 'another URL of this request failed'
-
 function refuseManyUrls(parts: readonly MediaPart[]): void {
   const urls = new Set(parts.flatMap(({ source }) => (source.kind === 'url' ? [source.url] : [])))
   if (urls.size <= MAX_URLS) return
@@ -259,12 +257,6 @@ function refuseManyUrls(parts: readonly MediaPart[]): void {
     'invalid_request',
     `expected at most ${MAX_URLS} different URLs of files in a request, found ${urls.size}`,
   )
-}
-
-function cannotFetch(url: string, cause: MediaUnavailable): GatewayError {
-  return new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${cause.message}`, {
-    cause,
-  })
 }
 
 function tooMany(): GatewayError {

@@ -252,10 +252,7 @@ export class ApiKeys {
     }
     const { token, user, account } = found
     const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
-    if (isLatest) {
-      this.#keys.set(kept, cached)
-      this.#unknownCache?.delete(kept)
-    }
+    if (isLatest) this.#keys.set(kept, cached)
     return cached
   }
 
