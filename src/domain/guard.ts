@@ -136,25 +136,6 @@ export const CHECK_WINDOW_OVERLAP = 200
  */
 export const MIN_CHECK_WINDOW = 2 * CHECK_WINDOW_OVERLAP
 
-/** A match as gateway.yaml declares it, with `***` in place of secrets. */
-export function maskedGuardMatch(match: GuardMatch): Record<string, unknown> {
-  const { kind, ...members } = match
-  if (isTextMatch(match)) return members
-  switch (match.kind) {
-    case 'webhook': {
-      const headers = Object.keys(match.headers).map((name) => [name, HIDDEN_SECRET])
-      return { [kind]: { ...members, headers: Object.fromEntries(headers) } }
-    }
-    case 'bedrock':
-      return { [kind]: { ...members, keys: match.keys.map(() => HIDDEN_SECRET) } }
-    case 'lakera':
-      return { [kind]: { ...members, key: HIDDEN_SECRET } }
-    case 'moderation':
-    case 'presidio':
-      return { [kind]: members }
-  }
-}
-
 /** Shown in place of a secret. */
 export const HIDDEN_SECRET = '***'
 

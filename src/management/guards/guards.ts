@@ -4,7 +4,6 @@ import { TextScreen } from '@sluice/screen/screen'
 import { z } from 'zod'
 import {
   actionOf,
-  maskedGuardMatch,
   type Guard,
   GUARD_ACTIONS,
   GUARD_FAILURES,
@@ -14,6 +13,7 @@ import {
   isTextGuard,
   verdictOf,
 } from '../../domain/guard.ts'
+import { maskedGuardMatch } from '../../domain/guard-secrets.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { unknownScopes } from '../../domain/unknown-scopes.ts'
@@ -174,7 +174,7 @@ function guardObject(guard: Guard, stored: Json | undefined, sums: GuardSums): O
   return {
     ...plain,
     where: [...where],
-    match: matchObject(match),
+    match: maskedGuardMatch(match),
     models: listOf(models),
     groups: listOf(groups),
     users: listOf(users),
@@ -190,11 +190,6 @@ function guardObject(guard: Guard, stored: Json | undefined, sums: GuardSums): O
 
 function listOf(names: readonly string[] | undefined): string[] | null {
   return names ? [...names] : null
-}
-
-/** What a guard looks for, in the form that it has in gateway.yaml. */
-function matchObject(match: Guard['match']): Record<string, unknown> {
-  return maskedGuardMatch(match)
 }
 
 /** Adds a guard over HTTP. */
