@@ -69,13 +69,25 @@ test('a pull request is checked by every part of .ci/run, and a release is publi
   const shards = matrix.filter((part) => part.startsWith('system '))
   expect(shards).toEqual(shards.map((_, at) => `system ${at + 1}/${shards.length}`))
   expect(matrix.filter((part) => !shards.includes(part))).toEqual(
-    partsOfRun().filter((part) => part !== 'system'),
+    partsOfRun().filter((part) => part !== 'system' && part !== 'night'),
   )
   const { jobs } = parse(textOf('release.yml')) as {
     jobs: Record<string, { needs?: string | string[]; uses?: string }>
   }
   expect(jobs['check']?.uses).toBe('./.github/workflows/ci.yml')
   for (const name of ['package', 'image']) expect(jobs[name]?.needs).toBe('check')
+})
+
+test('every part of the night runs each night', () => {
+  const { on, jobs } = parse(textOf('night.yml')) as {
+    on: { schedule: { cron: string }[] }
+    jobs: Record<string, { strategy: { matrix: { part: string[] } } }>
+  }
+  expect(on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^\d+ \d+ \* \* \*$/)])
+  expect(stepsOf('night.yml').map(({ run }) => run)).toContain('bash .ci/run night ${{ matrix.part }}')
+  const parts = jobs['night']?.strategy.matrix.part ?? []
+  expect(parts.length).toBeGreaterThan(0)
+  expect(parts).toEqual(parts.map((_, at) => `${at + 1}/${parts.length}`))
 })
 
 test('a release needs no stored password: npm trusts the workflow, and cosign signs with its identity', () => {
