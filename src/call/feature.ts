@@ -172,7 +172,8 @@ export interface CallFeature<State = undefined> {
   /** Called when all channels have failed, before the error is sent to the client. */
   failed?(state: State, call: RunningCall, error: Error): void
   /**
-   * Called when an answer is complete and its usage is known. The call is charged after the promise, if any, has resolved.
+   * Called when an answer is complete, or its client left it or a guard ended it, and its usage is known. The call is charged
+   * after the promise, if any, has resolved.
    */
   answered?(state: State, call: RunningCall, answer: AnsweredCall): Promise<void> | undefined
   /** Called when the row of the call is made, also without an answer. Returns columns. */

@@ -14,7 +14,7 @@ import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 export type UsageOfChoices = Map<number, ReportedUsage>
 
 /**
- * Finds the usage in a chunk or a reply: at the top level (under either of two names), in the choices, or in an
+ * Finds the usage in a chunk or a reply: at the top level, in `x_groq`, in the choices, or in an
  * error. Returns the first usage that contains the output tokens, or the first one if none does. `ofChoices` has
  * what earlier chunks of the stream stated.
  */
