@@ -47,9 +47,12 @@ const SYSTEM = [
 // A start of the program takes half the CPU time in a process where it ran before.
 const SHARED_PROCESSES = { TEST_SHARED_PROCESSES: 'yes' }
 
+/** What only the night runs (vitest.night.config.ts). */
+const NIGHT = ['test/night/**', '**/*.night.test.ts', '**/node_modules/**']
+
 /**
  * Every test that needs only this machine. `npm test` runs the project `fast`, `npm run test:system` the project
- * `system`; a path runs in the project that has it. Tests that take longer are in test/night.
+ * `system`; a path runs in the project that has it.
  */
 export default defineConfig({
   test: {
@@ -60,10 +63,10 @@ export default defineConfig({
           name: 'fast',
           env: SHARED_PROCESSES,
           include: ['{src,packages,test,console}/**/*.test.ts'],
-          exclude: ['test/night/**', '**/node_modules/**', ...SYSTEM],
+          exclude: [...NIGHT, ...SYSTEM],
         },
       },
-      { extends: true, test: { name: 'system', env: SHARED_PROCESSES, include: SYSTEM } },
+      { extends: true, test: { name: 'system', env: SHARED_PROCESSES, include: SYSTEM, exclude: NIGHT } },
     ],
     reporters: ['default', './test/runner/watched-run.ts'],
     globalSetup: [

@@ -16,6 +16,7 @@ export default defineConfig({
   test: {
     include: [
       'test/night/**/*.test.ts',
+      '{src,packages,test}/**/*.night.test.ts',
       'e2e/console/night/*.test.ts',
       'e2e/site/*.test.ts',
       ...filesWithFullCounts(),

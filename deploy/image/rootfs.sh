@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the root file system of the image: rootfs.sh TARGET, in a built clone (npm ci, npm run console, npm run build). It contains Node with
 # the libraries that it loads, the program with its runtime dependencies, and nothing else: no shell, no package manager. The Dockerfile calls this,
-# and test/deploy/image.test.ts starts a gateway in the result. NODE is the Node to include.
+# and test/deploy/image.night.test.ts starts a gateway in the result. NODE is the Node to include.
 set -eu
 umask 022
 

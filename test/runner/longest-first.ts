@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'e2e/console/frame.test.ts',
-  'test/operations/alerts.test.ts',
   'test/nodes/tampered-redis.test.ts',
   'test/faults/content-log.test.ts',
   'test/nodes/secret-change.test.ts',
@@ -18,8 +17,6 @@ const LONGEST = [
   'test/batches/file-store.test.ts',
   'test/batches/provider-batches.test.ts',
   'e2e/console/first-run.test.ts',
-  'e2e/console/names-and-widths.test.ts',
-  'e2e/console/content.test.ts',
   'test/nodes/content-log.test.ts',
   'test/nodes/own-limits.test.ts',
   'test/faults/guard-services.test.ts',
@@ -27,7 +24,6 @@ const LONGEST = [
   'src/store/kept-store.test.ts',
   'test/nodes/locked-rows.test.ts',
   'test/nodes/idempotency.test.ts',
-  'test/management/import.test.ts',
   'test/nodes/background-loans.test.ts',
   'e2e/console/sign-in.test.ts',
   'test/commands/import.test.ts',
@@ -38,11 +34,9 @@ const LONGEST = [
   'e2e/console/keys.test.ts',
   'test/management/content-search.test.ts',
   'test/commands/migrate.test.ts',
-  'e2e/console/operating.test.ts',
   'test/faults/provider-batches-changed.test.ts',
   'test/batches/hostile-results.test.ts',
   'src/accounts/ledger/waiting-law.test.ts',
-  'test/websocket/bounds.test.ts',
   'test/faults/authentication-matrix.test.ts',
   'test/faults/guard-service-streams.test.ts',
 ]

@@ -1,10 +1,10 @@
 import { textTool } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startMcpServer, type TestMcpServer } from '../../test/fixtures/mcp.ts'
-import { axeViolations } from './axe.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, readAgain, startConsoleStage } from './console-stage.ts'
-import { atNight } from '../../test/runner/tier.ts'
+import { startMcpServer, type TestMcpServer } from '../../../test/fixtures/mcp.ts'
+import { axeViolations } from '../axe.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, readAgain, startConsoleStage } from '../console-stage.ts'
+import { atNight } from '../../../test/runner/tier.ts'
 
 interface Entry {
   readonly name: string

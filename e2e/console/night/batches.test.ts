@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BatchClient, chatLine } from '../../test/fixtures/batches.ts'
-import { axeViolations } from './axe.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { BatchClient, chatLine } from '../../../test/fixtures/batches.ts'
+import { axeViolations } from '../axe.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 /** A line whose provider refuses it. */
 const refused = chatLine('the wrong one', 'demo-chat', {

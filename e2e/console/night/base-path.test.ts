@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
-import { channel, priced, ROOT, token, user } from '../../test/fixtures/configuration.ts'
-import { ask, type Fixture, startFixture } from '../../test/fixtures/fixture.ts'
-import { type FrontProxy, startFrontProxy } from '../../test/fixtures/front-proxy.ts'
-import { sharedBrowser, withoutBrowser } from './chromium.ts'
-import { ANSWERED } from './console-stage.ts'
+import { channel, priced, ROOT, token, user } from '../../../test/fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../../../test/fixtures/fixture.ts'
+import { type FrontProxy, startFrontProxy } from '../../../test/fixtures/front-proxy.ts'
+import { sharedBrowser, withoutBrowser } from '../chromium.ts'
+import { ANSWERED } from '../console-stage.ts'
 
 const ANN = { access_token: 'access-token-of-ann-0123456789' }
 

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { completionText, usageText } from '../../test/fixtures/behaviour.ts'
-import { call } from '../../test/fixtures/client.ts'
-import { axeViolations } from './axe.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
-import { atNight, byTier, casesByTier } from '../../test/runner/tier.ts'
+import { completionText, usageText } from '../../../test/fixtures/behaviour.ts'
+import { call } from '../../../test/fixtures/client.ts'
+import { axeViolations } from '../axe.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
+import { atNight, byTier, casesByTier } from '../../../test/runner/tier.ts'
 
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'

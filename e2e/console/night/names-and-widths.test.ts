@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier, casesByTier, pairsByDay } from '../../test/runner/tier.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, LONG_NAMES, startConsoleStage } from './console-stage.ts'
+import { byTier, casesByTier, pairsByDay } from '../../../test/runner/tier.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, LONG_NAMES, startConsoleStage } from '../console-stage.ts'
 
 const PAGES = [
   '/',
