@@ -105,7 +105,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   let [out, err] = ['', '']
   const run = startRun({
     cwd: options.cwd ?? (options.command ? REPOSITORY : prepared),
-    isHostable: [options.command, options.cwd, options.group, options.ownProcess].every((one) => !one),
+    isHostable: [options.command, options.group, options.ownProcess].every((one) => !one),
     config: folder.configFile,
     command: options.command,
     group: options.group,

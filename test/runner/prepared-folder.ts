@@ -8,11 +8,15 @@ import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedSources } from '../fixtures/patched-copy.ts'
+import { PATIENT_PROGRAMS } from '../fixtures/patient-program.ts'
 import { writeProgram } from '../fixtures/program-bundle.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 
-const GATEWAY_HOST = fileURLToPath(new URL('../fixtures/gateway-host.ts', import.meta.url))
-const BUILT_CONSOLE = fileURLToPath(new URL('../../console/built', import.meta.url))
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const GATEWAY_HOST = 'test/fixtures/gateway-host.ts'
+const BUILT_CONSOLE = join(REPOSITORY, 'console/built')
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -29,13 +33,15 @@ declare module 'vitest' {
 export default async function setUp(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
   project.provide('preparedFolder', folder)
-  const program = join(folder, 'program')
   const database = join(folder, 'first-start.db')
-  let written: Promise<unknown> | undefined
-  const requestServer = createServer((_, response) => {
-    written ??= Promise.all([writeProgramWithConsole(program), writeDatabase(database)])
-    written.then(
-      () => response.end(program),
+  const programs = new Map<string, Promise<unknown>>()
+  const requestServer = createServer(({ url = '' }, response) => {
+    const name = url.slice(1)
+    const root = join(folder, name)
+    const program = programs.get(name) ?? writeProgramOf(name, root, database)
+    programs.set(name, program)
+    program.then(
+      () => response.end(root),
       (error: unknown) => response.writeHead(500).end(String(error)),
     )
   })
@@ -50,9 +56,28 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   }
 }
 
+function writeProgramOf(name: string, root: string, database: string): Promise<unknown> {
+  const patches = (PATIENT_PROGRAMS as Readonly<Record<string, readonly Patch[]>>)[name]
+  if (patches) return writePatched(root, patches)
+  return Promise.all([writeProgramWithConsole(root), writeDatabase(database)])
+}
+
+async function writePatched(root: string, patches: readonly Patch[]): Promise<void> {
+  // The host imports the sources beside it.
+  const sources = patchedSources(patches, [GATEWAY_HOST])
+  try {
+    await writeProgram(root, 'linked', sources.root, {
+      brief: true,
+      others: [join(sources.root, GATEWAY_HOST)],
+    })
+  } finally {
+    sources.discard()
+  }
+}
+
 // The console is built before the tests; without a build, tests in a browser say so.
 async function writeProgramWithConsole(program: string): Promise<void> {
-  await writeProgram(program, 'bundled', undefined, { others: [GATEWAY_HOST] })
+  await writeProgram(program, 'bundled', undefined, { others: [join(REPOSITORY, GATEWAY_HOST)] })
   mkdirSync(join(program, 'console'))
   symlinkSync(BUILT_CONSOLE, join(program, 'console/built'))
 }
