@@ -1,5 +1,5 @@
 // Writes packages/wire/src/json/string-end-module.ts from string-end.wat in the same folder, with the WebAssembly
-// Binary Toolkit, which npm downloads. packages/wire/src/json/string-end-finder.test.ts compares the hash in it.
+// Binary Toolkit, which npm downloads. packages/wire/src/json/string-end-finder.slow.test.ts compares the hash in it.
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
