@@ -44,6 +44,7 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
     const started = await sluiceProcess(['start'], {
       DATA_DIR: temporaryFolder(),
       DATABASE_URL: database.place,
+      GATEWAY_SECRET: `another-${SECRET}`,
       PORT: '0',
     })
     expect(started.code).toBe(1)
