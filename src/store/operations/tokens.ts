@@ -27,7 +27,7 @@ import {
   usageLimitsFromRow,
 } from '../usage-limit-columns.ts'
 import { type Db, inChunks } from './operation.ts'
-import { decryptTokenKey, type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
+import { decryptTokenKey, type TokenWithKey, findTokenWithKey, undeletedUser } from './find-accounts.ts'
 
 /**
  * Creates a token. Its key is stored encrypted, together with an HMAC for the lookup. Rejects if another
@@ -109,15 +109,7 @@ export async function createUserToken(
   { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // This update changes nothing. It locks the user's row, so that no other transaction creates a token of the
-  // user meanwhile.
-  const user = await db
-    .updateTable('users')
-    .set((eb) => ({ status: eb.ref('status') }))
-    .where('id', '=', token.user_id)
-    .where('deleted_time', 'is', null)
-    .returning('id')
-    .executeTakeFirst()
+  const user = await undeletedUser(db, token.user_id)
   if (!user) throw new GatewayError('not_found', 'the user is gone')
   const { count } = await undeletedTokensOfUser(db, user.id)
     .select((eb) => eb.fn.countAll<number>().as('count'))

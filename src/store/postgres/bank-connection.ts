@@ -3,7 +3,7 @@ import type { Client, QueryResult } from 'pg'
 import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
-import { openClient } from './connect.ts'
+import { END_IF_UNREACHABLE, openClient } from './connect.ts'
 import { probeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Timeout for connecting, in milliseconds. */
@@ -131,13 +131,9 @@ export class BankConnection {
   async #takeName(client: Client): Promise<void> {
     if (this.#node === undefined) return
     const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
-    // If this machine becomes unreachable, the server ends the database session within six seconds. An
-    // earlier session of this process is ended by the query below.
+    // An earlier session of this process is ended by the query below.
     const statements = `
-      set tcp_keepalives_idle = 3;
-      set tcp_keepalives_interval = 1;
-      set tcp_keepalives_count = 3;
-      set tcp_user_timeout = 6000;
+      ${END_IF_UNREACHABLE};
       select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = '${this.#application}' and pid <> pg_backend_pid();
       begin;

@@ -15,6 +15,13 @@ export interface SessionTimeouts {
 }
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
 
+/**
+ * Statements after which the server ends a session within six seconds if the machine of the gateway becomes unreachable.
+ * Advisory locks of the session end with it.
+ */
+export const END_IF_UNREACHABLE =
+  'set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 1; set tcp_keepalives_count = 3; set tcp_user_timeout = 6000'
+
 /** What a connection needs: how to open it, and the statement that sets its timeouts. */
 export interface ConnectionPlan {
   readonly connectionString: string

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { ENGINES, openedRows, rowsWithAccount, type TestDatabase } from '../../../test/stores/engines.ts'
 import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import { GatewayError } from '../../errors.ts'
@@ -18,6 +18,18 @@ async function withConnection<Result>(write: () => Promise<Result>): Promise<Res
         error instanceof StoreUnavailable && /timeout exceeded when trying to connect/.test(error.message)
       if (!isBusy) throw error
     }
+}
+
+/** Runs `work` while a transaction such as a report of a node has changed all users and has not ended. */
+async function withTablesInUse({ place }: TestDatabase, work: () => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: place })
+  await client.connect()
+  try {
+    await client.query('begin; update users set used_quota = used_quota')
+    await work()
+  } finally {
+    await client.end()
+  }
 }
 
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
@@ -123,6 +135,22 @@ describe.each(HERE)('the store on $name', (engine) => {
     over.abort()
     await Promise.all(updating)
     expect(results).toEqual(writes.map(() => ({ status: 'fulfilled', value: true })))
+  })
+
+  test('keys that one user makes and deletes at once, on two nodes, wait for no report of a node and lock no table', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const other = await database.open()
+    onTestFinished(() => other.close())
+    await withTablesInUse(database, async () => {
+      const changes = Array.from({ length: 30 }, async (_, index) => {
+        const node = index % 2 === 0 ? store : other
+        const token = newToken(userId, { key: `atOnce${index}` })
+        const { id } = await withConnection(() => node.write('createUserToken', { token, maxTokens: 100 }))
+        return withConnection(() => node.write('deleteTokens', { userId, tokenIds: [id], nowSeconds: 1 }))
+      })
+      const results = await Promise.allSettled(changes)
+      expect(results.filter(({ status }) => status === 'rejected')).toEqual([])
+    })
   })
 
   test('a PostgreSQL connection lost within a transaction fails only that transaction', async () => {

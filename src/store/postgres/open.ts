@@ -49,6 +49,24 @@ const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
+const keysOfUser = (userId: number): string => `keys of user ${userId}`
+
+/**
+ * Writes that conflict with each other, because they read rows that the others change: those with the same text run one
+ * after another, on all nodes. Otherwise one client could make them conflict until they lock tables for which all nodes
+ * wait.
+ */
+const QUEUES: {
+  readonly [Name in keyof typeof writes]?: (input: Parameters<(typeof writes)[Name]>[1]) => string
+} = {
+  changeToken: ({ userId }) => keysOfUser(userId),
+  createToken: ({ user_id }) => keysOfUser(user_id),
+  createUserToken: ({ token }) => keysOfUser(token.user_id),
+  deleteTokens: ({ userId }) => keysOfUser(userId),
+  enableOrDisableToken: ({ userId }) => keysOfUser(userId),
+  rotateToken: ({ userId }) => keysOfUser(userId),
+}
+
 const READS = { ...reads } as Readonly<Record<string, AnyOperation>>
 
 /** Operations on a database that several nodes share, with facts about its bank. */
@@ -176,8 +194,41 @@ async function read(
   }
 }
 
-// Transactions are serializable, so that what an operation has read is still true when it commits.
+// The advisory lock is one of the session and not of the transaction, which would begin before the lock is granted, and
+// would not see what those before it have committed.
 async function write(
+  db: Kysely<Database>,
+  name: keyof typeof writes,
+  input: unknown,
+  secrets: Secrets,
+): Promise<unknown> {
+  const queue = (QUEUES[name] as ((given: unknown) => string) | undefined)?.(input)
+  if (queue === undefined) return repeatConflicts(db, name, input, secrets)
+  const key = sql`hashtextextended(${`sluice ${queue}`}, 0)`
+  const inQueue = async (connection: Kysely<Database>): Promise<unknown> => {
+    try {
+      await sql`select pg_advisory_lock(${key})`.execute(connection)
+    } catch (error) {
+      // The write is correct without the lock too: it may only have to be repeated.
+      if (!isLockTimeout(error)) throw error
+      return repeatConflicts(connection, name, input, secrets)
+    }
+    try {
+      return await repeatConflicts(connection, name, input, secrets)
+    } finally {
+      // Fails only if the connection broke, which ended the lock.
+      await sql`select pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
+    }
+  }
+  try {
+    return await db.connection().execute(inQueue)
+  } catch (error) {
+    throw mapDatabaseError(error)
+  }
+}
+
+// Transactions are serializable, so that what an operation has read is still true when it commits.
+async function repeatConflicts(
   db: Kysely<Database>,
   name: keyof typeof writes,
   input: unknown,

@@ -3,7 +3,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { connectInOrder, type ConnectionPlan, connectionPlan } from './connect.ts'
+import { connectInOrder, type ConnectionPlan, connectionPlan, END_IF_UNREACHABLE } from './connect.ts'
 import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Maximum number of connections of one node. Few are enough, because calls do not use them. */
@@ -57,7 +57,8 @@ export function connectionPool(
       max: MAX_CONNECTIONS,
       query_timeout: statementMs + QUERY_GRACE_MS,
       types: { getTypeParser: (type, format) => parserOf(type, format) as never },
-      onConnect: (client) => start !== undefined && client.query(start),
+      onConnect: (client) =>
+        client.query(start === undefined ? END_IF_UNREACHABLE : `${start}; ${END_IF_UNREACHABLE}`),
     })
     // If an idle connection breaks, the pool replaces it, or the next query on it fails. Without these
     // handlers, the error event of the connection would end the process.
