@@ -153,6 +153,23 @@ describe.each(HERE)('the store on $name', (engine) => {
     })
   })
 
+  test('each of many refused sign-ins at once, on two nodes, is recorded in the audit log, and locks no table', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const other = await database.open()
+    onTestFinished(() => other.close())
+    const origin = { actorId: 0, actor: '', via: 'api', address: '192.0.2.1', atMs: Date.now() } as const
+    await withTablesInUse(database, async () => {
+      const refusals = Array.from({ length: 60 }, (_, index) => {
+        const node = index % 2 === 0 ? store : other
+        return withConnection(() => node.write('recordRefusedSignIn', { username: 'ada', origin }))
+      })
+      const results = await Promise.allSettled(refusals)
+      expect(results.filter(({ status }) => status === 'rejected')).toEqual([])
+    })
+    const count = "select count(*) as count from audit_log where action = 'session.refuse'"
+    expect(await database.sql(count)).toEqual([{ count: 60 }])
+  })
+
   test('a PostgreSQL connection lost within a transaction fails only that transaction', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const ending = new Client({ connectionString: database.place })

@@ -64,6 +64,7 @@ const QUEUES: {
   createUserToken: ({ token }) => keysOfUser(token.user_id),
   deleteTokens: ({ userId }) => keysOfUser(userId),
   enableOrDisableToken: ({ userId }) => keysOfUser(userId),
+  recordRefusedSignIn: () => 'refused sign-ins',
   rotateToken: ({ userId }) => keysOfUser(userId),
 }
 
