@@ -153,6 +153,22 @@ describe.each(HERE)('the store on $name', (engine) => {
     })
   })
 
+  test('what is kept at once, on two nodes, for one user and in the cache of all, locks no table that reports of nodes need', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const other = await database.open()
+    onTestFinished(() => other.close())
+    const nodes = [keptStore(store), keptStore(other)]
+    await withTablesInUse(database, async () => {
+      const writes = Array.from({ length: 60 }, (_, index) => {
+        const entry = keptEntry(index % 4 < 2 ? 'response' : 'cache', `at once ${index}`)
+        return withConnection(() => nodes[index % 2]!.write(entry))
+      })
+      expect(await Promise.allSettled(writes)).toEqual(
+        writes.map(() => ({ status: 'fulfilled', value: true })),
+      )
+    })
+  })
+
   test('each of many refused sign-ins at once, on two nodes, is recorded in the audit log, and locks no table', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const other = await database.open()

@@ -4,6 +4,7 @@ import { auditedWrite } from '../audit/audited-write.ts'
 import { POSTGRES_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest, stepsRun } from '../migrations/migrate.ts'
 import { isSchemaCurrent, type ReportProgress, STEPS } from '../migrations/steps.ts'
+import { type EntryToKeep, ownerOf } from '../operations/kept.ts'
 import type { Db } from '../operations/operation.ts'
 import * as reads from '../operations/reads.ts'
 import type * as writes from '../operations/writes.ts'
@@ -51,6 +52,9 @@ type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknow
 
 const keysOfUser = (userId: number): string => `keys of user ${userId}`
 
+const keptOf = ({ kind, userId }: Pick<EntryToKeep, 'kind' | 'userId'>): string =>
+  `kept of ${ownerOf(kind, userId)}`
+
 /**
  * Writes that conflict with each other, because they read rows that the others change: those with the same text run one
  * after another, on all nodes. Otherwise one client could make them conflict until they lock tables for which all nodes
@@ -66,6 +70,8 @@ const QUEUES: {
   enableOrDisableToken: ({ userId }) => keysOfUser(userId),
   recordRefusedSignIn: () => 'refused sign-ins',
   rotateToken: ({ userId }) => keysOfUser(userId),
+  storeKept: keptOf,
+  storeKeptFacts: ({ entries: [first] }) => (first ? keptOf(first) : 'nothing'),
 }
 
 const READS = { ...reads } as Readonly<Record<string, AnyOperation>>
