@@ -7,7 +7,7 @@ import {
   type BudgetOwner,
   budgetPeriodAt,
 } from '../../domain/budget.ts'
-import type { Db } from './operation.ts'
+import { type Db, inChunks } from './operation.ts'
 
 const DAY_MS = 86_400_000
 /**
@@ -59,20 +59,32 @@ export interface ImportedBudgetUse {
   readonly budgetUsed?: number
 }
 
-/** Enters what was spent in the present period of a budget, if anything was. A period in which something was spent here is unchanged. */
-export async function openBudget(
-  db: Db,
-  { budget, budgetUsed = 0 }: ImportedBudgetUse & { readonly budget?: Budget | null | undefined },
-  owner: BudgetOwner,
-  nowSeconds: number,
-): Promise<void> {
-  if (!budget || budgetUsed === 0) return
-  const { name } = budgetInPeriodAt(budget, owner, nowSeconds * 1000)
-  await db
-    .insertInto('budget_periods')
-    .values({ account: name, owner, amount: budget.amount, used: budgetUsed })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+/** Quota units that an owner has spent elsewhere in the present period of its budget. */
+interface BudgetUseOf extends ImportedBudgetUse {
+  readonly owner: BudgetOwner
+  readonly budget?: Budget | null | undefined
+}
+
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+/**
+ * Enters what was spent in the present periods of budgets, where anything was. Periods in which something was spent here
+ * are unchanged.
+ */
+export async function openBudgets(db: Db, spent: readonly BudgetUseOf[], nowSeconds: number): Promise<void> {
+  const rows = spent.flatMap(({ owner, budget, budgetUsed = 0 }) => {
+    if (!budget || budgetUsed === 0) return []
+    const { name } = budgetInPeriodAt(budget, owner, nowSeconds * 1000)
+    return [{ account: name, owner, amount: budget.amount, used: budgetUsed }]
+  })
+  const insert = (some: readonly (typeof rows)[number][]) =>
+    db
+      .insertInto('budget_periods')
+      .values(some)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  await inChunks(rows, insert, MAX_ROWS)
 }
 
 /** The use of a budget in one period. */

@@ -9,7 +9,7 @@ import {
 } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
-import { type ImportedBudgetUse, openBudget } from './budgets.ts'
+import { type ImportedBudgetUse, openBudgets } from './budgets.ts'
 import { recordChannelRename, recordChannelName } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import { requireVersion } from '../../domain/object-version.ts'
@@ -108,7 +108,8 @@ export async function setStoredSettings(
       .execute()
     if (section === 'mcp_toolsets') await recordToolsets(db)
   }
-  for (const { group, nowSeconds, ...use } of spent) await openBudget(db, use, `g:${group}`, nowSeconds)
+  for (const { group, nowSeconds, ...use } of spent)
+    await openBudgets(db, [{ ...use, owner: `g:${group}` }], nowSeconds)
 }
 
 function textOf(value: Json | undefined): string {

@@ -1,7 +1,13 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
-import { newToken, newUser } from '../../../test/stores/rows.ts'
+import { ENGINES, openedRows, type TestDatabase } from '../../../test/stores/engines.ts'
+import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
+import { auditedWrite } from '../audit/audited-write.ts'
+import { createPostgresKysely } from '../postgres/dialect.ts'
+import { connectionPool } from '../postgres/pool.ts'
+import { createKysely } from '../sqlite/dialect.ts'
 import { SUM_KINDS } from '../sum-kinds.ts'
+import type { Db } from './operation.ts'
 import type { ImportedToken, ImportedUser } from './seed-accounts.ts'
 
 const NOW = 1_760_000_000
@@ -13,6 +19,21 @@ function userOf(id: number, of: Partial<ImportedUser> = {}): ImportedUser {
 
 function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): ImportedToken {
   return { ...newToken(userId, { key: `key${id}` }), id, used_quota: 0, accessed_time: NOW, ...of }
+}
+
+/** Number of statements that `work` runs in a transaction on the database. */
+async function statementsOf({ place }: TestDatabase, work: (db: Db) => Promise<unknown>): Promise<number> {
+  let statements = 0
+  const count = (): void => void (statements += 1)
+  const db = place.startsWith('postgres:')
+    ? createPostgresKysely(connectionPool(place), count)
+    : createKysely(new DatabaseSync(place), count)
+  try {
+    await db.transaction().execute(work)
+  } finally {
+    await db.destroy()
+  }
+  return statements
 }
 
 describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
@@ -67,6 +88,32 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     expect((await store.read('takenIdentifiers')).users).toMatchObject([
       { id: 5, username: 'ada', isDeleted: false },
     ])
+  })
+
+  test('the number of statements of an import does not depend on the number of tokens, and all their usage is in the sums', async () => {
+    const { store, database } = await openedRows(engine)
+    const importStatements = (userId: number, count: number): Promise<number> => {
+      const tokens = Array.from({ length: count }, (_, index) => ({
+        ...tokenOf(userId * 1000 + index, userId, { used_quota: 3, isByOperator: index % 2 === 0 }),
+        budget: { amount: 100, period: 'month' } as const,
+        budgetUsed: 2,
+      }))
+      const account = {
+        user: userOf(userId, { username: `user ${userId}`, used_quota: 3 * count + 1 }),
+        tokens,
+        usedElsewhere: { tokenId: userId * 1000 + count, quota: 1 },
+        nowSeconds: NOW,
+        origin: { actorId: 1, actor: 'root', via: 'api', address: '', atMs: NOW * 1000 },
+      }
+      return statementsOf(database, (db) => auditedWrite(db, 'importAccount', account, SECRETS))
+    }
+    const few = await importStatements(5, 2)
+    expect(await importStatements(6, 200)).toBe(few)
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
+    const budgets = 'SELECT count(*) AS count, cast(sum(used) AS bigint) AS used FROM budget_periods'
+    expect(await database.sql(budgets)).toEqual([{ count: 202, used: 404 }])
+    const created = "SELECT count(*) AS count FROM audit_log WHERE action = 'key.create'"
+    expect(await database.sql(created)).toEqual([{ count: 202 }])
   })
 
   test('an import adds further tokens to a user who was imported before', async () => {

@@ -10,8 +10,8 @@ import {
   declaredUsageLimitColumns,
   operatorLimitsOfNewToken,
 } from '../usage-limit-columns.ts'
-import { type ImportedBudgetUse, openBudget } from './budgets.ts'
-import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
+import { type ImportedBudgetUse, openBudgets } from './budgets.ts'
+import { createTokens, refuseTakenKey, refuseTakenKeys } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { TokenGrants } from '../../domain/usage-limits.ts'
@@ -45,7 +45,7 @@ export async function seedUsers(
     newUsers.map((seed) => newUser(seed, nowSeconds)),
     secrets,
   )
-  await refuseTakenKeys(db, present, newTokens, secrets)
+  await refuseDeclaredKeysOfOthers(db, present, newTokens, secrets)
   const made = newUsers.map(({ username }, index) => ({ id: ids[index] ?? 0, username }))
   const idOf = new Map(made.map(({ id, username }) => [username, id]))
   const wanted = newTokens.map(({ seed, userId, username }) =>
@@ -74,7 +74,7 @@ async function change(
   }
 }
 
-async function refuseTakenKeys(
+async function refuseDeclaredKeysOfOthers(
   db: Db,
   present: PresentAccounts,
   tokens: readonly NewTokenSeed[],
@@ -370,41 +370,66 @@ export interface ImportedAccount {
 
 /**
  * Creates a user with tokens, all or none. Adds the imported usage to the daily sums of the day of the
- * import, so that balances and sums match. Refuses the same inputs as `createUser` and `createToken`.
+ * import, so that balances and sums match. Refuses the same inputs as `createUser` and `createToken`. Uses few
+ * statements however many tokens there are, because other writes may wait until it has ended.
  */
 export async function importAccount(
   db: Db,
   { user, tokens, usedElsewhere, nowSeconds }: ImportedAccount,
   secrets: Secrets,
 ): Promise<void> {
-  const day = Math.floor(nowSeconds / 86_400)
   if (user) await createUser(db, user, secrets)
-  if (user) await openBudget(db, user, `u:${user.id}`, nowSeconds)
-  for (const token of tokens) {
-    await makeToken(db, token, day, secrets)
-    await openBudget(db, token, `t:${token.id}`, nowSeconds)
-  }
-  if (!user || !usedElsewhere) return
-  const { tokenId, quota } = usedElsewhere
-  await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
-  await db.updateTable('tokens').set(columnsOfDeletedToken(nowSeconds)).where('id', '=', tokenId).execute()
+  const unlisted =
+    user && usedElsewhere
+      ? [{ ...deletedToken(user, nowSeconds), id: usedElsewhere.tokenId, used_quota: usedElsewhere.quota }]
+      : []
+  const made: readonly ImportedToken[] = [...tokens, ...unlisted]
+  await refuseTakenKeys(db, made, secrets)
+  await createTokens(db, made.map(withOperatorLimits), secrets)
+  const budgets = made.map((token) => ({ ...token, owner: `t:${token.id}` as const }))
+  await openBudgets(db, user ? [{ ...user, owner: `u:${user.id}` }, ...budgets] : budgets, nowSeconds)
+  await addImportedUsage(db, made, Math.floor(nowSeconds / 86_400))
+  for (const { id } of unlisted)
+    await db.updateTable('tokens').set(columnsOfDeletedToken(nowSeconds)).where('id', '=', id).execute()
 }
 
-async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
-  const given = token.isByOperator && {
-    operator_terms: operatorLimitsOfNewToken(token, { ...TOKEN.defaults, ...token }),
+function withOperatorLimits({ isByOperator, ...token }: ImportedToken): NewToken {
+  if (!isByOperator) return token
+  return { ...token, operator_terms: operatorLimitsOfNewToken(token, { ...TOKEN.defaults, ...token }) }
+}
+
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+async function addImportedUsage(db: Db, tokens: readonly ImportedToken[], day: number): Promise<void> {
+  // One statement cannot change a row twice.
+  const sums = new Map<string, { readonly place: readonly (string | number)[]; quota: number }>()
+  for (const { user_id, id: token_id, group = '', used_quota } of tokens) {
+    if (used_quota <= 0) continue
+    const values = {
+      ...NO_DIMENSION,
+      user_id,
+      token_id,
+      model: IMPORTED,
+      channel: IMPORTED,
+      group_name: group,
+    }
+    for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
+      const place = [kind.kind, day, ...dimensionValuesOfCall(kind, values)]
+      const name = JSON.stringify(place)
+      const sum = sums.get(name) ?? { place, quota: 0 }
+      sums.set(name, { place, quota: sum.quota + used_quota })
+    }
   }
-  await createToken(db, { ...token, ...given }, secrets)
-  const { user_id, id: token_id, group = '', used_quota } = token
-  if (used_quota <= 0) return
-  const values = { ...NO_DIMENSION, user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
   const key = sql.join(USAGE_SUMS_KEY.map((name) => sql.ref(name)))
-  for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
-    const row = [kind.kind, day, ...dimensionValuesOfCall(kind, values), used_quota]
+  const rows = [...sums.values()].map(({ place, quota }) => sql`(${sql.join([...place, quota])})`)
+  const add = async (some: readonly (typeof rows)[number][]): Promise<[]> => {
     await sql`
-      insert into usage_sums (${key}, quota) values (${sql.join(row)})
+      insert into usage_sums (${key}, quota) values ${sql.join(some)}
       on conflict (${key}) do update set quota = usage_sums.quota + excluded.quota`.execute(db)
+    return []
   }
+  await inChunks(rows, add, MAX_ROWS)
 }
 
 function deletedToken(

@@ -34,12 +34,26 @@ import { decryptTokenKey, type TokenWithKey, findTokenWithKey, undeletedUser } f
  * token has the same key, even a deleted one.
  */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
-  const { name, key } = token
-  const isDigest = token.key_form === 'digest'
-  await refuseTakenKey(db, name, isDigest ? [importedKeyHash(key)] : keyHashes(secrets, key))
+  await refuseTakenKeys(db, [token], secrets)
   const ids = await createTokens(db, [token], secrets)
   const row = await db.selectFrom('tokens').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return tokenFromRow(row)
+}
+
+/**
+ * Throws if a token has the key of one of these already, even a deleted one. The number of statements does not depend on
+ * their number.
+ */
+export async function refuseTakenKeys(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<void> {
+  const hashes = tokens.map(({ key, key_form }) =>
+    key_form === 'digest' ? [importedKeyHash(key)] : keyHashes(secrets, key),
+  )
+  const rows = await inChunks(hashes.flat(), (some) =>
+    db.selectFrom('tokens').select('key_hash').where('key_hash', 'in', some).execute(),
+  )
+  const taken = new Set(rows.map(({ key_hash }) => key_hash))
+  for (const [index, { name }] of tokens.entries())
+    if (hashes[index]?.some((hash) => taken.has(hash))) await refuseTakenKey(db, name, hashes[index])
 }
 
 /** Throws if a token has this key already, even a deleted one. */
