@@ -1,11 +1,18 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount, type TestDatabase } from '../../../test/stores/engines.ts'
+import {
+  ENGINES,
+  openedRows,
+  PATIENCE_MS,
+  rowsWithAccount,
+  type TestDatabase,
+} from '../../../test/stores/engines.ts'
 import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import { GatewayError } from '../../errors.ts'
 import { deriveSecrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import type { RowStore } from '../store.ts'
 import { openPostgresStore } from './open.ts'
 
 /** Repeats a write that a busy machine gave no connection in time. */
@@ -30,6 +37,15 @@ async function withTablesInUse({ place }: TestDatabase, work: () => Promise<void
   } finally {
     await client.end()
   }
+}
+
+/** Two nodes on a database, which wait for locks as long as a slow machine may take. */
+async function nodesOn({ place }: TestDatabase): Promise<readonly RowStore[]> {
+  const url = `${place}?lock_timeout=${PATIENCE_MS}&statement_timeout=${PATIENCE_MS}`
+  const open = () => openPostgresStore({ url, secrets: SECRETS, timeoutMs: PATIENCE_MS })
+  const nodes = await Promise.all([open(), open()])
+  onTestFinished(async () => void (await Promise.all(nodes.map((node) => node.close()))))
+  return nodes
 }
 
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
@@ -138,12 +154,11 @@ describe.each(HERE)('the store on $name', (engine) => {
   })
 
   test('keys that one user makes and deletes at once, on two nodes, wait for no report of a node and lock no table', async () => {
-    const { store, database, userId } = await rowsWithAccount(engine)
-    const other = await database.open()
-    onTestFinished(() => other.close())
+    const { database, userId } = await rowsWithAccount(engine)
+    const nodes = await nodesOn(database)
     await withTablesInUse(database, async () => {
       const changes = Array.from({ length: 30 }, async (_, index) => {
-        const node = index % 2 === 0 ? store : other
+        const node = nodes[index % 2]!
         const token = newToken(userId, { key: `atOnce${index}` })
         const { id } = await withConnection(() => node.write('createUserToken', { token, maxTokens: 100 }))
         return withConnection(() => node.write('deleteTokens', { userId, tokenIds: [id], nowSeconds: 1 }))
@@ -154,10 +169,8 @@ describe.each(HERE)('the store on $name', (engine) => {
   })
 
   test('what is kept at once, on two nodes, for one user and in the cache of all, locks no table that reports of nodes need', async () => {
-    const { store, database } = await rowsWithAccount(engine)
-    const other = await database.open()
-    onTestFinished(() => other.close())
-    const nodes = [keptStore(store), keptStore(other)]
+    const { database } = await rowsWithAccount(engine)
+    const nodes = (await nodesOn(database)).map((node) => keptStore(node))
     await withTablesInUse(database, async () => {
       const writes = Array.from({ length: 60 }, (_, index) => {
         const entry = keptEntry(index % 4 < 2 ? 'response' : 'cache', `at once ${index}`)
@@ -170,13 +183,12 @@ describe.each(HERE)('the store on $name', (engine) => {
   })
 
   test('each of many refused sign-ins at once, on two nodes, is recorded in the audit log, and locks no table', async () => {
-    const { store, database } = await rowsWithAccount(engine)
-    const other = await database.open()
-    onTestFinished(() => other.close())
+    const { database } = await rowsWithAccount(engine)
+    const nodes = await nodesOn(database)
     const origin = { actorId: 0, actor: '', via: 'api', address: '192.0.2.1', atMs: Date.now() } as const
     await withTablesInUse(database, async () => {
       const refusals = Array.from({ length: 60 }, (_, index) => {
-        const node = index % 2 === 0 ? store : other
+        const node = nodes[index % 2]!
         return withConnection(() => node.write('recordRefusedSignIn', { username: 'ada', origin }))
       })
       const results = await Promise.allSettled(refusals)
