@@ -168,6 +168,21 @@ describe.each(HERE)('the store on $name', (engine) => {
     })
   })
 
+  test('key changes of one user that wait for another node leave the connections to the writes of others', async () => {
+    const { database, userId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(database)
+    const other = await node!.write('createUser', newUser({ username: 'other' }))
+    const elsewhere = new Client({ connectionString: database.place })
+    await elsewhere.connect()
+    await elsewhere.query(`select pg_advisory_lock(hashtextextended('sluice keys of user ${userId}', 0))`)
+    const create = (user: number, key: string): Promise<unknown> =>
+      node!.write('createUserToken', { token: newToken(user, { key }), maxTokens: 100 })
+    const waiting = Array.from({ length: 10 }, (_, index) => create(userId, `waiting${index}`))
+    await create(other.id, 'notWaiting')
+    await elsewhere.end()
+    expect(await Promise.all(waiting)).toHaveLength(10)
+  })
+
   test('what is kept at once, on two nodes, for one user and in the cache of all, locks no table that reports of nodes need', async () => {
     const { database } = await rowsWithAccount(engine)
     const nodes = (await nodesOn(database)).map((node) => keptStore(node))

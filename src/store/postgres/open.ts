@@ -16,9 +16,10 @@ import { createPostgresKysely } from './dialect.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { probeTimeouts, TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
-import { connectionPool, type PoolTimeouts } from './pool.ts'
+import { CONNECT_TIMEOUT_MS, connectionPool, type PoolTimeouts } from './pool.ts'
 import { refuseTransactionPooler } from './refuse-transaction-pooler.ts'
 import { ensureRelayRole } from './relay-role.ts'
+import { WriteLines } from './write-lines.ts'
 
 /** Maximum number of attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
@@ -57,7 +58,7 @@ const keptOf = ({ kind, userId }: Pick<EntryToKeep, 'kind' | 'userId'>): string 
 
 /**
  * Writes that conflict with each other, because they read rows that the others change: those with the same text run one
- * after another, on all nodes. Otherwise one client could make them conflict until they lock tables for which all nodes
+ * after another, at a node (`WriteLines`) and on all nodes (by a lock of PostgreSQL). Otherwise one client could make them conflict until they lock tables for which all nodes
  * wait.
  */
 const QUEUES: {
@@ -106,10 +107,16 @@ export async function openPostgresStore(options: {
   await refuseUnfitPooler(url)
   const known = await prepareDatabase(options)
   const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS, ...patience(timeoutMs) }))
+  const lines = new WriteLines(timeoutMs ?? CONNECT_TIMEOUT_MS)
+  const write = (name: keyof typeof writes, input: unknown): Promise<unknown> => {
+    const queue = (QUEUES[name] as ((given: unknown) => string) | undefined)?.(input)
+    if (queue === undefined) return repeatConflicts(db, name, input, secrets)
+    return lines.run(queue, () => writeInQueue(db, queue, name, input, secrets))
+  }
   return {
     ...known,
     read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
-    write: (name, ...[input]) => write(db, name, input, secrets) as never,
+    write: (name, ...[input]) => write(name, input) as never,
     maintainUsageLog: (retentionDays, signal) =>
       withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal), timeoutMs),
     close: () => db.destroy(),
@@ -203,14 +210,13 @@ async function read(
 
 // The advisory lock is one of the session and not of the transaction, which would begin before the lock is granted, and
 // would not see what those before it have committed.
-async function write(
+async function writeInQueue(
   db: Kysely<Database>,
+  queue: string,
   name: keyof typeof writes,
   input: unknown,
   secrets: Secrets,
 ): Promise<unknown> {
-  const queue = (QUEUES[name] as ((given: unknown) => string) | undefined)?.(input)
-  if (queue === undefined) return repeatConflicts(db, name, input, secrets)
   const key = sql`hashtextextended(${`sluice ${queue}`}, 0)`
   const inQueue = async (connection: Kysely<Database>): Promise<unknown> => {
     try {

@@ -9,7 +9,7 @@ import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './
 /** Maximum number of connections of one node. Few are enough, because calls do not use them. */
 const MAX_CONNECTIONS = 5
 /** Timeout in milliseconds for connecting, and for waiting until a connection is free. */
-const CONNECT_TIMEOUT_MS = 1_500
+export const CONNECT_TIMEOUT_MS = 1_500
 /** Timeout of a statement on the server, in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000
 /** Milliseconds after the server's timeout of a statement at which the client gives up waiting for it. */
