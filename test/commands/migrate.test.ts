@@ -4,12 +4,18 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { COPIED_TABLES, TABLES_NOT_COPIED } from '../../src/transfer/migrate/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
+import { call } from '../fixtures/client.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
+import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Filling, filledFolder, SECRET } from '../stores/filled-store.ts'
 import { ENGINES, type TestDatabase } from '../stores/engines.ts'
 import { newToken } from '../stores/rows.ts'
@@ -94,6 +100,67 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     } finally {
       await store.close()
     }
+  })
+
+  test('what began before sluice migrate is not reported again after it, and a sign-in that was used cannot be used again', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    const store = await database.open(SECRETS)
+    try {
+      const later = { nowMs: 1_760_000_001_000, backAtMs: 4_000_000_000_001, overload: undefined }
+      const alerts = () => database.sql("SELECT id FROM alert_outbox WHERE type = 'channel.resting'")
+      const before = await alerts()
+      expect(before).toHaveLength(1)
+      await store.write('reportConditions', { ...later, opened: ['kept'] })
+      expect(await alerts()).toEqual(before)
+      const state = { expiresTime: 4_000_000_000, nowSeconds: 1_760_000_001 }
+      expect(await store.write('consumeState', { ...state, state: 'used' })).toBe(false)
+      expect(await store.write('consumeState', { ...state, state: 'new' })).toBe(true)
+    } finally {
+      await store.close()
+    }
+  })
+
+  test('a call that is repeated with its idempotency key after sluice migrate is not made again, unless it was under way at a crash', async () => {
+    const database = await engine.database()
+    const upstream = await startUpstream()
+    onTestFinished(() => upstream.stop())
+    const config = {
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }
+    const root = await patientProgram()
+    const start = async (env: Record<string, string>): Promise<RunningGateway> => {
+      const gateway = await startGateway({ config, env: { ...env, GATEWAY_SECRET: SECRET }, root })
+      onTestFinished(() => gateway.discard())
+      return gateway
+    }
+    const withKey = (key: string) => ({ key: 'ann', headers: { 'idempotency-key': key } })
+    const earlier = await start({})
+    const first = await call(earlier.url, ask('m'), withKey('over'))
+    expect(first.status, first.text).toBe(200)
+    upstream.script('m', { kind: 'silence' })
+    const broken = call(earlier.url, ask('m'), withKey('under way')).catch(() => undefined)
+    await upstream.receivedAtLeast('m', 1)
+    await earlier.kill()
+    await broken
+    const moved = await migrate(earlier.dataDir, database.place)
+    expect(moved, moved.err).toMatchObject({ code: 0 })
+
+    upstream.script('m', { kind: 'whole' })
+    const { url } = await start({ DATABASE_URL: database.place })
+    const again = await call(url, ask('m'), withKey('over'))
+    expect([again.status, again.text]).toEqual([200, first.text])
+    expect(again.headers['idempotency-replayed']).toBe('true')
+    expect(upstream.received('m')).toHaveLength(0)
+    const other = await call(url, ask('m', { max_tokens: 7 }), withKey('over'))
+    expect(other.status).toBe(422)
+    const retried = await call(url, ask('m'), withKey('under way'))
+    expect(retried.status, retried.text).toBe(200)
+    expect(retried.headers).not.toHaveProperty('idempotency-replayed')
+    expect(upstream.received('m')).toHaveLength(1)
   })
 
   test('a second run of sluice migrate completes missing rows, and changes nothing else', async () => {

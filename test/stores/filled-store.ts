@@ -77,7 +77,25 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
   const channels = ['kept', 'gone'].map((name) => ({ ...text, name }))
   const [, gone = 0] = await store.write('createChannels', { channels, created_time: 1_760_000_000 })
   await store.write('deleteChannels', { ids: [gone] })
-  await store.write('setStoredSettings', { changes: [{ section: 'options', name: 'retries', value: '3' }] })
+  const invitation = {
+    inviterId: 0,
+    terms: { group: 'default', quota: 1, budget: undefined },
+    created_time: 1_760_000_000,
+    expires_time: 4_000_000_000,
+  }
+  for (const invited of ['ann', 'bob'])
+    await store.write('createInvitation', { ...invitation, token: `invitation of ${invited}` })
+  await store.write('consumeState', { state: 'used', expiresTime: 4_000_000_000, nowSeconds: 1_760_000_000 })
+  await store.write('reportConditions', {
+    nowMs: 1_760_000_000_000,
+    opened: ['kept'],
+    backAtMs: 4_000_000_000_000,
+    overload: undefined,
+  })
+  await store.write('setStoredSettings', {
+    changes: [{ section: 'options', name: 'retries', value: '3' }],
+    origin: { actorId: 1, actor: 'root', via: 'api', address: '192.0.2.1', atMs: 1_760_000_000_000 },
+  })
   const who = (index: number): { userId: number; tokenId: number } => {
     const owner = owners[index % owners.length]
     if (!owner) throw new Error('nobody to charge')

@@ -91,7 +91,10 @@ function secretsOf(environment: Environment): Secrets {
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<UnsettledCalls> {
   const store = await openSqliteStore({ path, secrets, onCallingThread: true })
   try {
-    return await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
+    const settled = await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
+    // As at a start: no process makes these calls any more.
+    await store.write('lapseClaims', { node: undefined })
+    return settled
   } finally {
     await store.close()
   }

@@ -25,16 +25,19 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'audit_log', key: ['id'], batchSize: 1000 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
   { name: 'identities', key: ['issuer', 'subject'], batchSize: 500 },
+  { name: 'used_states', key: ['hash'], batchSize: 1000 },
   { name: 'invitations', key: ['id'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept', key: ['kind', 'key'], batchSize: 20 },
   { name: 'kept_parts', key: ['content_id', 'part'], batchSize: 8 },
   { name: 'kept_sums', key: ['user_id', 'share'], batchSize: 500 },
+  { name: 'idempotent_calls', key: ['lookup'], batchSize: 1000 },
   { name: 'model_ends', key: ['source', 'model'], batchSize: 500 },
   { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 500 },
+  { name: 'alert_conditions', key: ['name'], batchSize: 1000 },
   // Copied before `budget_periods`: inserting into that table adds missing rows to this one by a trigger.
   { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 500 },
   { name: 'budget_periods', key: ['account'], batchSize: 1000 },
@@ -47,20 +50,17 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 ])
 
 /**
- * Tables that are not copied. Holds are settled before the copy, the target has its own identity, running
- * nodes report alert conditions again, sign-in states last only minutes, and removals of answers matter only to calls that
- * are running.
+ * Tables that are not copied. Holds are settled before the copy, the target has its own identity, a start writes the
+ * thresholds of alerts and the secrets of its node, the sender of alerts is a process that has ended, and removals of
+ * answers matter only to calls that are running.
  */
 export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
-  'alert_conditions',
   'alert_sender',
   'alert_thresholds',
   'answer_removals',
   'holds',
-  'idempotent_calls',
   'node_secrets',
   'store_identity',
-  'used_states',
 ])
 
 /** Tables with ids that the database generates. */
