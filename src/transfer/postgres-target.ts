@@ -7,13 +7,13 @@ import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
 import type { Database } from '../store/row-types.ts'
 import type { Secrets } from '../store/secrets.ts'
-import { COPIED_TABLES, COUNTED_TABLES, TABLES_NOT_COPIED } from './migrate/tables.ts'
+import { COPIED_TABLES, TABLES_NOT_COPIED } from './migrate/tables.ts'
 
 /** Timeout of a statement in milliseconds. It is long, because sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
-/** Highest id that each table has ever assigned, so that no id is assigned again. */
-export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
+/** Highest id that each table with generated ids has ever assigned, so that no id is assigned again. */
+export type HighestIds = ReadonlyMap<string, number>
 
 /**
  * Opens connections to a target database without writing to it. Errors are passed on as the driver throws

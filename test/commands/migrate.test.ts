@@ -102,6 +102,25 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     }
   })
 
+  test('new rows of every table whose ids are generated follow the highest id that was ever given, after sluice migrate', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    const generated = embeddedRows(
+      folder,
+      "SELECT name FROM sqlite_schema WHERE sql LIKE '%autoincrement%' ORDER BY name",
+    ).map(({ name }) => String(name))
+    const given = new Map(
+      embeddedRows(folder, 'SELECT name, seq FROM sqlite_sequence').map(({ name, seq }) => [name, seq]),
+    )
+    expect(generated).toContain('invitations')
+    for (const name of generated) {
+      const [row] = await database.sql(`SELECT nextval(pg_get_serial_sequence('${name}', 'id'))::int AS next`)
+      // A table without a row here would prove nothing: add one to the filled folder.
+      expect(row?.['next'], name).toBe(Number(given.get(name)) + 1)
+    }
+  })
+
   test('what began before sluice migrate is not reported again after it, and a sign-in that was used cannot be used again', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()

@@ -12,7 +12,7 @@ import { createKysely } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { isDatabaseOfGateway } from '../../store/sqlite/prepare-database.ts'
-import { COUNTED_TABLES } from './tables.ts'
+import { COPIED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
 
@@ -142,11 +142,11 @@ async function sumOpenHolds(db: Kysely<Database>): Promise<UnsettledCalls> {
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
-// The highest ids are read from SQLite's own counters, which also cover deleted rows.
+// SQLite has a counter for each table whose ids it generates, which also covers deleted rows.
 async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
-  const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
-  return new Map(COUNTED_TABLES.map((name) => [name, counted.get(name) ?? 0]))
+  const copied = new Set(COPIED_TABLES.map(({ name }) => name))
+  return new Map(rows.flatMap(({ name, seq }) => (copied.has(name) ? [[name, seq] as const] : [])))
 }
 
 /** A row of SQLite's table of schema objects. */

@@ -62,6 +62,3 @@ export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
   'node_secrets',
   'store_identity',
 ])
-
-/** Tables with ids that the database generates. */
-export const COUNTED_TABLES = ['users', 'tokens', 'channels', 'audit_log'] as const
