@@ -62,6 +62,77 @@ describe('limits of LiteLLM', () => {
     expect(teams[0]?.notes).toEqual(['max_budget: 0 there, which allows no call: its keys are disabled'])
   })
 
+  const limitedTo = (...budgets: readonly (readonly [number, string])[]) =>
+    JSON.stringify(budgets.map(([max_budget, budget_duration]) => ({ max_budget, budget_duration })))
+
+  test('a budget of a day, a week or a month in budget_limits is the budget of a key or a team that has no other', async () => {
+    const { tokens, teams } = await accountsIn({
+      UserTable: [{ user_id: 'u' }],
+      TeamTable: [{ team_id: 't', spend: 1, budget_limits: limitedTo([100, '30d']) }],
+      VerificationToken: [
+        { token: '1', user_id: 'u', spend: 500, budget_limits: limitedTo([10, '24h']) },
+        { token: '2', user_id: 'u', spend: 1, max_budget: 4, budget_limits: limitedTo([2, '7d']) },
+        { token: '3', user_id: 'u', budget_limits: limitedTo([1, '1h'], [5, '1d'], [9, '30d']) },
+      ],
+    })
+    // What was spent is that of no window: it is the sum of all of them.
+    expect(tokens).toMatchObject([
+      { unlimited_quota: true, budget: 10_000_000, budget_period: 'day', budget_used: 0 },
+      { unlimited_quota: false, remain_quota: 3_000_000, budget: 2_000_000, budget_period: 'week' },
+      { unlimited_quota: true, budget: 5_000_000, budget_period: 'day' },
+    ])
+    expect(tokens.map(({ notes }) => notes)).toEqual([
+      'budget_limits: the budget of the present day begins unspent',
+      'budget_limits: the budget of the present week begins unspent',
+      'budget_limits: the budget of the present day begins unspent\nbudget_limits: budgets beside that of a day have no effect here',
+    ])
+    expect(teams).toMatchObject([
+      {
+        budget: { amount: 100_000_000, period: 'month', used: 0 },
+        notes: ['budget_limits: the budget of the present month begins unspent'],
+      },
+    ])
+  })
+
+  test.each<[string, string, SourceRow]>([
+    ['of another period', limitedTo([10, '2h']), {}],
+    ['beside a max_budget with a period', limitedTo([10, '24h']), { max_budget: 3, budget_duration: '7d' }],
+    ['that is not a list of budgets', '[{"max_budget": "10"}]', {}],
+    ['that is not JSON', '[10', {}],
+  ])('budget_limits %s are in the report', async (_, budget_limits, more) => {
+    const { tokens, teams } = await accountsIn({
+      TeamTable: [{ team_id: 't', budget_limits, ...more }],
+      VerificationToken: [{ token: '1', budget_limits, ...more }],
+    })
+    const note = 'budget_limits: has no effect here'
+    expect(tokens).toMatchObject([{ status: 1, unlimited_quota: true, notes: note }])
+    expect(teams.map(({ notes }) => notes)).toEqual([[note]])
+    expect(teams[0]?.budget?.period).toBe('max_budget' in more ? 'week' : undefined)
+  })
+
+  test('a key, and the keys of a team, are disabled if budget_limits have a budget of 0', async () => {
+    const budget_limits = limitedTo([0, '24h'], [5, '30d'])
+    const { tokens } = await accountsIn({
+      UserTable: [{ user_id: 'u' }],
+      TeamTable: [{ team_id: 't', budget_limits }],
+      VerificationToken: [
+        { token: '1', user_id: 'u', budget_limits },
+        { token: '2', user_id: 'u', team_id: 't' },
+        { token: '3', user_id: 'u', budget_limits: '[]' },
+      ],
+    })
+    expect(tokens.map(({ status }) => status)).toEqual([2, 2, 1])
+  })
+
+  test('the report does not call a period of a budget of 0 unknown', async () => {
+    const { tokens } = await accountsIn({
+      UserTable: [{ user_id: 'u' }],
+      VerificationToken: [{ token: '1', user_id: 'u', max_budget: 0, budget_duration: '24h' }],
+    })
+    expect(tokens).toMatchObject([{ unlimited_quota: false, remain_quota: 0 }])
+    expect(tokens[0]).not.toHaveProperty('notes')
+  })
+
   test('limits by model are in the report: of a key, its budget, its team and its user', async () => {
     const byModel = { model_max_budget: '{"m": {"budget_limit": 1}}' }
     const metadata = '{"note": "x", "model_rpm_limit": {"m": 5}, "model_tpm_limit": {}}'

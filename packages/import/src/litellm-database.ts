@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type LitellmBudget, Limits, microDollars, noCall } from './litellm-limits.ts'
 import { MAX_COUNTED_ROWS, type NotImportedTable } from './other-gateway.ts'
 import { RowReader, UnreadableValue } from './row-reader.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
@@ -25,14 +26,6 @@ export interface LitellmTeam {
   readonly notes: readonly string[]
 }
 
-/** An amount in micro-dollars that may be spent in each period. */
-export interface LitellmBudget {
-  readonly amount: number
-  readonly period: 'day' | 'week' | 'month'
-  /** Spent in the present period, in micro-dollars. */
-  readonly used: number
-}
-
 /** A row that is not imported, and a sentence that says why. */
 interface LeftRow {
   readonly name: string
@@ -54,6 +47,7 @@ const TABLES = {
 const LIMITS = [
   'max_budget',
   'budget_duration',
+  'budget_limits',
   'tpm_limit',
   'rpm_limit',
   'max_parallel_requests',
@@ -193,8 +187,10 @@ class Accounts {
       )
     const closed = limits.closed ?? ((limits.amount ?? 1) > 0 ? undefined : noCall('max_budget', 0))
     if (closed !== undefined) notes.push(`${closed}: its keys are disabled`)
-    else if (limits.amount !== undefined && !budget)
-      notes.push(`max_budget: ${limits.unlike}; the group has no budget`)
+    else if (limits.once(0) !== undefined)
+      notes.push(
+        `max_budget: ${limits.unlike}; ${budget ? 'it has no effect here' : 'the group has no budget'}`,
+      )
     if (Object.keys(limits.rateColumns).length > 0)
       notes.push(
         'tpm_limit, rpm_limit and max_parallel_requests do not carry over: groups have no such limits',
@@ -212,6 +208,7 @@ class Accounts {
     const limits = new Limits(row)
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
+    const left = limits.once(spend)
     noteOthers(row)
     if (limits.closed !== undefined) row.note(`${limits.closed}: disabled`)
     this.#add(key, {
@@ -221,12 +218,10 @@ class Accounts {
       status: limits.closed === undefined ? 1 : 2,
       created_at: secondsOf(row, 'created_at'),
       used_quota: spend,
-      ...(limits.amount === undefined || budget
-        ? { unlimited_quota: true, quota: 0 }
-        : { quota: Math.max(0, limits.amount - spend) }),
+      ...(left === undefined ? { unlimited_quota: true, quota: 0 } : { quota: left }),
       ...budgetColumns(budget),
       ...limits.rateColumns,
-      ...notesOf(row.notes, limits.amount !== undefined && !budget && limits.hasPeriod && limits.unlike),
+      ...notesOf(row.notes, left !== undefined && limits.hasOtherPeriod && limits.unlike),
     })
     this.#users.set(key, { id: -this.#rows.length, models: listIn(row, 'models') })
   }
@@ -281,6 +276,7 @@ class Accounts {
     const limits = new Limits(row, ofBudget)
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
+    const left = limits.once(spend)
     const used = Math.max(spend, microDollars(row, 'total_spend'))
     // The proxy looks at the models of the user only where a key has no team.
     const own = limitIn(listIn(row, 'models'))
@@ -301,9 +297,8 @@ class Accounts {
       accessed_time: secondsOf(row, 'last_active'),
       expired_time: row.isAbsent('expires') ? -1 : secondsOf(row, 'expires'),
       used_quota: used,
-      ...(limits.amount === undefined || budget
-        ? { unlimited_quota: true, remain_quota: 0 }
-        : { unlimited_quota: false, remain_quota: Math.max(0, limits.amount - spend) }),
+      unlimited_quota: left === undefined,
+      remain_quota: left ?? 0,
       model_limits_enabled: models !== undefined,
       model_limits: models?.join(',') ?? '',
       team_models: wide?.join(',') ?? '',
@@ -312,7 +307,7 @@ class Accounts {
       by_operator: !isOwn || hasOthers,
       ...budgetColumns(budget),
       ...limits.rateColumns,
-      ...notesOf(row.notes, limits.amount !== undefined && !budget && limits.hasPeriod && limits.unlike),
+      ...notesOf(row.notes, left !== undefined && limits.hasOtherPeriod && limits.unlike),
     }
   }
 
@@ -329,57 +324,6 @@ interface Team {
   readonly isBlocked: boolean
 }
 
-/** The limits that a row states, or else the budget to which it refers. */
-class Limits {
-  /** Micro-dollars; undefined if no budget is stated. */
-  readonly amount: number | undefined
-  readonly rateColumns: SourceRow
-  /** Why LiteLLM refuses every call; undefined if no limit is 0. */
-  readonly closed: string | undefined
-  readonly #duration: string
-
-  constructor(row: RowReader, budget?: RowReader) {
-    const holder = (column: string): RowReader => (row.isAbsent(column) && budget ? budget : row)
-    const amounts = holder('max_budget')
-    this.amount = amounts.isAbsent('max_budget') ? undefined : microDollars(amounts, 'max_budget')
-    this.#duration = holder('budget_duration').text('budget_duration').trim()
-    const rates = RATES.flatMap(([from, column]) => {
-      const cells = holder(from)
-      const stated = cells.isAbsent(from) ? undefined : cells.lenient(() => cells.integer(from), undefined)
-      return stated === undefined ? [] : [{ from, column, stated }]
-    })
-    this.rateColumns = Object.fromEntries(
-      rates.filter(({ stated }) => stated > 0).map(({ column, stated }) => [column, stated]),
-    )
-    const none = rates.find(({ stated }) => stated <= 0)
-    this.closed = none && noCall(none.from, none.stated)
-  }
-
-  /** Whether the amount may be spent again after a time. */
-  get hasPeriod(): boolean {
-    return this.#duration !== ''
-  }
-
-  /** Why the limits are no budget with a period. */
-  get unlike(): string {
-    return this.hasPeriod
-      ? `a period of ${JSON.stringify(this.#duration)} is not a day, a week or a month`
-      : 'it has no period'
-  }
-
-  /** The budget; undefined if there is none, or none with a period that this gateway has. */
-  budget(used: number): LitellmBudget | undefined {
-    const period = PERIODS.get(this.#duration)
-    return period && this.amount !== undefined && this.amount > 0
-      ? { amount: this.amount, period, used }
-      : undefined
-  }
-}
-
-function noCall(column: string, stated: number): string {
-  return `${column}: ${stated} there, which allows no call`
-}
-
 /** Notes what a row, or the budget to which it refers, states without an effect here. */
 function noteOthers(row: RowReader, budget?: RowReader): void {
   for (const one of budget ? [row, budget] : [row]) {
@@ -391,25 +335,6 @@ function noteOthers(row: RowReader, budget?: RowReader): void {
       row.note(`metadata.${name}: has no effect here`)
   }
 }
-
-const RATES = [
-  ['rpm_limit', 'rate_limit_requests'],
-  ['tpm_limit', 'rate_limit_tokens'],
-  ['max_parallel_requests', 'rate_limit_parallel'],
-] as const
-
-/** Durations of LiteLLM that have a period here; a month is one of the calendar. */
-const PERIODS: ReadonlyMap<string, LitellmBudget['period']> = new Map([
-  ['24h', 'day'],
-  ['1d', 'day'],
-  ['daily', 'day'],
-  ['7d', 'week'],
-  ['weekly', 'week'],
-  ['30d', 'month'],
-  ['31d', 'month'],
-  ['1mo', 'month'],
-  ['monthly', 'month'],
-])
 
 function aliasOf(team: RowReader): string {
   return team.lenient(() => team.text('team_alias').trim(), '')
@@ -442,16 +367,6 @@ function parseArray(text: string): readonly string[] {
   if (!text.startsWith('{') || !text.endsWith('}')) throw new UnreadableValue('models', 'a list of texts')
   const found = text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)
   return [...found].map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
-}
-
-/** Reads an amount of dollars as micro-dollars, rounded. */
-function microDollars(row: RowReader, column: string): number {
-  if (row.isAbsent(column)) return 0
-  const text = row.text(column)
-  const value = Math.round(Number(text) * 1_000_000)
-  if (text.trim() === '' || !Number.isSafeInteger(value))
-    throw new UnreadableValue(column, 'an amount of dollars')
-  return value
 }
 
 /** Reads a time that PostgreSQL states without a zone, in UTC, as Unix seconds; 0 if there is none. */
