@@ -168,6 +168,24 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
+  test('a LiteLLM model whose entries have different prices costs the highest of each kind, and the report names them', () => {
+    const entry = (model: string, input: string, output: string, key = 'k') =>
+      `  - { model_name: ${model}, litellm_params: { model: openai/up, api_key: ${key}, input_cost_per_token: ${input}, output_cost_per_token: ${output} } }\n`
+    const { entries } = read(`model_list:
+${entry('differing', '1e-6', '20e-6')}${entry('differing', '0.00001', '2e-6', 'other')}${entry('same', '1e-6', '2e-6')}${entry('same', '0.0000010', '0.000002', 'other')}
+router_settings: { model_group_alias: { alias: differing } }
+`)
+    const highest = { price: { input: '10', output: '20' } }
+    const notes = [
+      'price: 10 and 20 USD for a million tokens of input and output, the highest of its entries: 1 and 20; 10 and 2',
+    ]
+    expect(entries.map(({ entry: { name, value }, line }) => [name, value, line.fate, line.notes])).toEqual([
+      ['differing', highest, 'changed', notes],
+      ['same', { price: { input: '1', output: '2' } }, 'carried', []],
+      ['alias', highest, 'changed', notes],
+    ])
+  })
+
   test.each(['.0000015', '+1.5e-6', '15.e-7', '"0.0000015"', 'os.environ/PRICE'])(
     'a LiteLLM price of %s is that of 0.0000015',
     (input) => {

@@ -11,7 +11,7 @@ import { LITELLM_UNITS_PER_DOLLAR, type LitellmTeam } from '@sluice/import/litel
 import type { LitellmSource } from '@sluice/import/read-source'
 import type { SourceRow } from '@sluice/import/source'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
-import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
+import { type Decimal, decimalText, isGreaterDecimal, parseDecimal, ZERO } from '../domain/decimal.ts'
 import { endpointByName } from '../domain/endpoints.ts'
 import type { ImportKind, ReportLine } from '../domain/import-line.ts'
 import type { Json } from '../domain/json.ts'
@@ -53,11 +53,16 @@ export function planLitellm(
   const planned: PlannedChannel[] = []
   const entries = new Map<string, PlannedEntry>()
   const lines = left.map((entry) => leftLine('channel', entry))
+  const stated = new Map<string, TokenPrice[]>()
   for (const price of prices) {
-    const entry = planPrice(price, missing)
-    if (entry && 'entry' in entry) entries.set(price.model, entries.get(price.model) ?? entry)
-    else if (entry) lines.push(entry)
+    const read = readPrice(price, missing)
+    if (!read) continue
+    const others = stated.get(price.model)
+    if (!('input' in read)) lines.push(read)
+    else if (others) others.push(read)
+    else stated.set(price.model, [read])
   }
+  for (const [model, all] of stated) entries.set(model, planPrice(model, all))
   for (const { model, kind, models } of fallbacks)
     entries.set(model, withFallback(entries.get(model), model, kind, models))
   const groups = ['default', ...teams.map(({ name }) => name)]
@@ -260,11 +265,41 @@ function limitOf(models: readonly LitellmModel[], notes: string[]): { readonly r
 
 const LIMITS = { rpm: 'requests', tpm: 'tokens' } as const
 
+/** The price of a token in USD. */
+interface TokenPrice {
+  readonly input: Decimal
+  readonly output: Decimal
+}
+
+/** Maximum number of prices that a line names. */
+const MAX_NAMED = 5
+
 /**
- * The price of a model per million tokens; a report line if the price is incomplete or no number; undefined if none is
- * stated. `missing` says why variables were not read.
+ * The price of a model from those of its entries, of which LiteLLM charges the one that made the call: the highest of each
+ * kind, so that no call is charged less than there.
  */
-function planPrice(price: LitellmPrice, missing: string): PlannedEntry | ReportLine | undefined {
+function planPrice(model: string, stated: readonly TokenPrice[]): PlannedEntry {
+  const highest = (kind: keyof TokenPrice): string =>
+    perMillion(stated.map((one) => one[kind]).reduce((a, b) => (isGreaterDecimal(b, a) ? b : a)))
+  const price = { input: highest('input'), output: highest('output') }
+  const different = [
+    ...new Set(stated.map(({ input, output }) => `${perMillion(input)} and ${perMillion(output)}`)),
+  ]
+  const named = [...different.slice(0, MAX_NAMED), ...(different.length > MAX_NAMED ? ['…'] : [])].join('; ')
+  const note =
+    `price: ${price.input} and ${price.output} USD for a million tokens of input and output, ` +
+    `the highest of its entries: ${named}`
+  return {
+    entry: { section: 'models', name: model, value: { price } },
+    line: importedLine('price', undefined, model, different.length > 1 ? [note] : []),
+  }
+}
+
+/**
+ * The price of an entry; a report line if it is incomplete or no number; undefined if none is stated. `missing` says why
+ * variables were not read.
+ */
+function readPrice(price: LitellmPrice, missing: string): TokenPrice | ReportLine | undefined {
   const { model } = price
   const left = (note: string): ReportLine => leftLine('price', { name: model, note })
   const [input, output] = [decimalOf(price.input), decimalOf(price.output)]
@@ -279,11 +314,7 @@ function planPrice(price: LitellmPrice, missing: string): PlannedEntry | ReportL
   if (!input && !output) return undefined
   if (!input || (!output && !price.isEmbedding && endpointByName(model) !== 'embeddings'))
     return left('expected both input_cost_per_token and output_cost_per_token')
-  const value = { price: { input: perMillion(input), output: output ? perMillion(output) : '0' } }
-  return {
-    entry: { section: 'models', name: model, value },
-    line: importedLine('price', undefined, model, []),
-  }
+  return { input, output: output ?? ZERO }
 }
 
 function decimalOf(stated: StatedNumber | undefined): Decimal | undefined {
