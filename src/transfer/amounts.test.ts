@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { RowReader } from '@sluice/import/row-reader'
 import { QuotaConverter } from './amounts.ts'
+import { usageLimitsOf } from './usage-limits-of.ts'
 
 describe('quota of another gateway', () => {
   test('imported quota is unchanged if a quota unit of the source has the same value as in the gateway', () => {
@@ -12,6 +14,17 @@ describe('quota of another gateway', () => {
   test('imported quota keeps its value in money, rounded half away from zero to a whole unit of the gateway', () => {
     const units = new QuotaConverter('1000', 500)
     expect([10, 1, -1, 3, 0].map((amount) => units.convert('quota', amount))).toEqual([5, 1, -1, 2, 0])
+  })
+
+  test('an imported budget below half a quota unit is one unit, and not without a limit', () => {
+    // 100 units per dollar here: 4,000 micro-dollars are 0.4 units.
+    const units = new QuotaConverter('1000000', 100)
+    const limitsOf = (budget: number) =>
+      usageLimitsOf(new RowReader({ budget, budget_period: 'month', budget_used: 4_000 }), units)
+    expect([1, 4_000, 26_000].map(limitsOf)).toEqual(
+      [1, 1, 3].map((amount) => ({ budget: { amount, period: 'month' }, budgetUsed: 0 })),
+    )
+    expect(limitsOf(0)).toEqual({ budgetUsed: 0 })
   })
 
   test("imported quota that is converted back equals the original amount if the gateway's quota units are smaller", () => {

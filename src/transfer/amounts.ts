@@ -43,6 +43,12 @@ export class QuotaConverter {
       throw new UnreadableValue(column, 'an amount that can be counted here')
     return converted
   }
+
+  /** Converts the amount of a budget: at least 1 if it is above 0, because a budget of 0 is none. */
+  convertBudget(column: string, amount: number): number {
+    const converted = this.convert(column, amount)
+    return amount > 0 ? Math.max(1, converted) : converted
+  }
 }
 
 /**

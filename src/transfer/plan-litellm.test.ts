@@ -505,6 +505,16 @@ describe('teams of LiteLLM', () => {
     ])
   })
 
+  test('the group of a LiteLLM team with a budget below half a quota unit has a budget of one unit', async () => {
+    const { teams, ...accounts } = await teamsIn([
+      { team_id: 't', max_budget: '0.001', budget_duration: '30d', spend: '0' },
+    ])
+    const { entries } = planLitellm({ configuration: undefined, accounts: { ...accounts, teams } }, '', 100)
+    expect(entries.map(({ entry }) => entry.value)).toEqual([
+      { ratio: '1', open: false, budget: 1, budget_period: 'month' },
+    ])
+  })
+
   test('no two LiteLLM teams become one group, and their groups do not depend on the order of rows', async () => {
     const rows = [
       { team_id: 'ops', team_alias: 'x' },

@@ -92,7 +92,7 @@ function planTeam(
   hasChannels: boolean,
   units: QuotaConverter,
 ): PlannedEntry {
-  const limit = budget && { amount: units.convert('max_budget', budget.amount), period: budget.period }
+  const limit = budget && { amount: units.convertBudget('max_budget', budget.amount), period: budget.period }
   const unserved = hasChannels ? [] : ['no channel serves it yet: add it to the groups of the channels']
   return {
     entry: {

@@ -11,7 +11,7 @@ export function usageLimitsOf(
   const rate = (name: string): number => Math.max(0, cells.integer(`rate_limit_${name}`))
   const rateLimit = { requests: rate('requests'), tokens: rate('tokens'), parallel: rate('parallel') }
   const period = BUDGET_PERIODS.find((one) => one === cells.text('budget_period'))
-  const amount = units.convert('budget', cells.integer('budget'))
+  const amount = units.convertBudget('budget', cells.integer('budget'))
   return {
     ...(period && amount > 0 && { budget: { amount, period } }),
     ...(period && { budgetUsed: units.convert('budget_used', cells.integer('budget_used')) }),
