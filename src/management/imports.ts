@@ -13,6 +13,7 @@ import {
 } from '../domain/import-line.ts'
 import type { StoredSetting } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
+import type { GroupSpending } from '../store/operations/configuration.ts'
 import type { ImportedAccount } from '../store/operations/seed-accounts.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { toStoredChannel } from './channels/channel-definition.ts'
@@ -33,6 +34,8 @@ export interface PlannedAccount {
 export interface PlannedImport {
   readonly source: ImportSourceName
   readonly entries: readonly StoredSetting[]
+  /** What the imported groups spent in the present periods of their budgets. */
+  readonly spent: readonly Omit<GroupSpending, 'nowSeconds'>[]
   readonly channels: readonly ChannelDefinition[]
   /**
    * Lines of the report, those that need attention first. If there are very many lines, only the first ones.
@@ -165,19 +168,23 @@ export async function applyImport(
 
 async function writeConfiguration(
   { liveConfig, nowMs, store }: Pick<AdministrationServices, 'liveConfig' | 'nowMs' | 'store'>,
-  { channels, entries }: PlannedImport,
+  { channels, entries, spent }: PlannedImport,
 ): Promise<void> {
+  const nowSeconds = Math.floor(nowMs() / 1000)
   if (entries.length > 0) {
     await liveConfig.change(
       (stored) => ({ ...stored, entries: [...stored.entries, ...entries] }),
-      () => store.write('setStoredSettings', { changes: entries }),
+      () =>
+        store.write('setStoredSettings', {
+          changes: entries,
+          spent: spent.map((one) => ({ ...one, nowSeconds })),
+        }),
     )
   }
   if (channels.length > 0) {
-    const created_time = Math.floor(nowMs() / 1000)
     await liveConfig.change(
       (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(toStoredChannel)] }),
-      () => store.write('createChannels', { channels, created_time }),
+      () => store.write('createChannels', { channels, created_time: nowSeconds }),
     )
   }
 }

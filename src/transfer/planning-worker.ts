@@ -47,6 +47,7 @@ async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>
   return {
     source: source.name,
     entries: configuration.entries,
+    spent: configuration.spent,
     channels: configuration.channels,
     lines: lines.slice(0, MAX_LINES),
     counts: countLines(lines),

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
-import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { familyDatabase } from '../stores/family-database.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
@@ -11,6 +13,7 @@ import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { casesByTier } from '../runner/tier.ts'
+import { embeddedRows } from '../commands/embedded-rows.ts'
 import { ENGINES } from '../stores/engines.ts'
 
 interface Report {
@@ -190,6 +193,25 @@ litellm_settings: { drop_params: true }
       '/api/channel/?page_size=100',
     )
     expect(items.find(({ name }) => name === 'openai-2')).toMatchObject({ status: 2 })
+  })
+
+  test('the group of a team in a SQLite database of LiteLLM has spent what the team spent, also when it is imported over HTTP', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'sluice-litellm-')), 'litellm.db')
+    const file = new DatabaseSync(path)
+    file.exec(`
+      create table "LiteLLM_VerificationToken" (token text, team_id text, models text);
+      create table "LiteLLM_TeamTable" (team_id text, team_alias text, max_budget real, budget_duration text, spend real, models text);
+      insert into "LiteLLM_TeamTable" values ('t-1', 'research', 50, '30d', 12.5, '{}');
+      insert into "LiteLLM_VerificationToken" values ('${'a'.repeat(64)}', 't-1', '{}')`)
+    file.close()
+    const reported = await send(readFileSync(path), 'litellm.db')
+    rmSync(dirname(path), { recursive: true })
+    expect(reported.data).toMatchObject({ source: 'litellm', counts: { token: { carried: 1 } } })
+    expect((await apply(reported.data.id)).data).toMatchObject({ failed: 0 })
+    // 1 USD is 500,000 quota units.
+    expect(embeddedRows(fixture.gateway.dataDir, 'SELECT owner, amount, used FROM budget_periods')).toEqual([
+      { owner: 'g:research', amount: 25_000_000, used: 6_250_000 },
+    ])
   })
 
   test('an uploaded file that cannot be imported is refused with a sentence, and is not kept', async () => {
