@@ -55,6 +55,39 @@ export function countLines(lines: readonly ReportLine[]): ImportCounts {
   return counts
 }
 
+/** A planned line whose row could not be written, and the error. */
+export interface RefusedLine {
+  readonly planned: ReportLine
+  readonly reason: string
+}
+
+/**
+ * Puts lines with the errors in place of the planned lines of rows that could not be written. `lines` may be only the first
+ * ones of a report; there are as many afterwards. `counts` has all of them.
+ */
+export function withRefusedLines(
+  { lines, counts }: { readonly lines: readonly ReportLine[]; readonly counts: ImportCounts },
+  refused: readonly RefusedLine[],
+): { readonly lines: readonly ReportLine[]; readonly counts: ImportCounts } {
+  const nameOf = ({ kind, id, name, fate }: ReportLine): string => JSON.stringify([kind, id, name, fate])
+  const replaced = new Map<string, number>()
+  const changed = structuredClone(counts) as Record<ImportKind, Record<ImportOutcome, number>>
+  for (const { planned } of refused) {
+    replaced.set(nameOf(planned), (replaced.get(nameOf(planned)) ?? 0) + 1)
+    changed[planned.kind][planned.fate] -= 1
+    changed[planned.kind].left += 1
+  }
+  const others = lines.filter((line) => {
+    const left = replaced.get(nameOf(line)) ?? 0
+    if (left > 0) replaced.set(nameOf(line), left - 1)
+    return left === 0
+  })
+  const written = refused.map(({ planned, reason }): ReportLine => {
+    return { ...planned, fate: 'left', notes: [`it could not be written: ${reason}`] }
+  })
+  return { lines: [...others, ...written].toSorted(compareLines).slice(0, lines.length), counts: changed }
+}
+
 /** Orders report lines by kind; within a kind, those that need attention come first. */
 export function compareLines(one: ReportLine, other: ReportLine): number {
   return rank(one) - rank(other)

@@ -9,7 +9,9 @@ import {
   type ImportKind,
   type ImportOutcome,
   type ImportSourceName,
+  type RefusedLine,
   type ReportLine,
+  withRefusedLines,
 } from '../domain/import-line.ts'
 import type { StoredSetting } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
@@ -142,7 +144,7 @@ export async function applyImport(
     )
   return imports.plan({ path: uploadPath(dataDir, id), shown: 'the file', apply: true }, async (plan) => {
     await writeConfiguration(services, plan)
-    const refused: ReportLine[] = []
+    const refused: RefusedLine[] = []
     let failed = 0
     try {
       for await (const part of plan.accounts()) {
@@ -153,7 +155,8 @@ export async function applyImport(
             // If one account fails, the others are still imported, unless the database is unavailable.
             if (error instanceof StoreUnavailable) throw error
             failed += 1
-            refused.push(...lines.map((line) => notWritten(line, error)))
+            const reason = error instanceof Error ? error.message : String(error)
+            refused.push(...lines.map((planned) => ({ planned, reason })))
           }
         }
       }
@@ -161,7 +164,7 @@ export async function applyImport(
       // An imported key may be cached as unknown, if it was used before the import.
       apiKeys.forgetUnknown()
     }
-    const { lines, counts } = withRefused(plan, refused)
+    const { lines, counts } = withRefusedLines(plan, refused)
     return { ...reportOf(id, plan, lines, counts), failed }
   })
 }
@@ -187,32 +190,6 @@ async function writeConfiguration(
       () => store.write('createChannels', { channels, created_time: nowSeconds }),
     )
   }
-}
-
-function notWritten(line: ReportLine, error: unknown): ReportLine {
-  const reason = error instanceof Error ? error.message : String(error)
-  return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
-}
-
-/**
- * Returns the report, in which each account that could not be written has the line with the error instead of
- * its planned line.
- */
-function withRefused(
-  { lines, counts }: PlannedImport,
-  refused: readonly ReportLine[],
-): Pick<PlannedImport, 'lines' | 'counts'> {
-  const nameOf = ({ kind, id, name }: ReportLine): string => JSON.stringify([kind, id, name])
-  const replaced = new Map(refused.map((line) => [nameOf(line), line]))
-  const changed = structuredClone(counts) as Record<ImportKind, Record<ImportOutcome, number>>
-  const written = lines.map((line) => {
-    const instead = line.fate === 'left' ? undefined : replaced.get(nameOf(line))
-    if (!instead) return line
-    changed[line.kind][line.fate] -= 1
-    changed[line.kind].left += 1
-    return instead
-  })
-  return { lines: written, counts: changed }
 }
 
 function reportOf(
