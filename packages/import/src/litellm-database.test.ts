@@ -133,6 +133,23 @@ describe('limits of LiteLLM', () => {
     expect(tokens[0]).not.toHaveProperty('notes')
   })
 
+  test('a key that names a team or a budget without a row is imported, and the report says that it has no limits of one', async () => {
+    const { tokens } = await accountsIn({
+      UserTable: [{ user_id: 'u' }],
+      TeamTable: [{ team_id: 't' }],
+      VerificationToken: [
+        { token: '1', user_id: 'u', team_id: 'gone' },
+        { token: '2', user_id: 'u', team_id: 't', budget_id: 'b-gone' },
+        { token: '3', user_id: 'u', team_id: 't' },
+      ],
+    })
+    expect(tokens.map(({ status, notes }) => [status, notes])).toEqual([
+      [1, 'its team "gone" is not there: it has no limits of one'],
+      [1, 'its budget "b-gone" is not there: it has no limits of one'],
+      [1, undefined],
+    ])
+  })
+
   test('limits by model are in the report: of a key, its budget, its team and its user', async () => {
     const byModel = { model_max_budget: '{"m": {"budget_limit": 1}}' }
     const metadata = '{"note": "x", "model_rpm_limit": {"m": 5}, "model_tpm_limit": {}}'

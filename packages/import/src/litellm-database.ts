@@ -283,6 +283,12 @@ class Accounts {
     const wide = limitIn(team ? team.models : owner.models)
     const models = own ?? wide
     noteOthers(row, ofBudget)
+    for (const [kind, id, found] of [
+      ['team', teamId, team],
+      ['budget', row.text('budget_id'), ofBudget],
+    ] as const)
+      if (id !== '' && !found)
+        row.note(`its ${kind} ${JSON.stringify(id)} is not there: it has no limits of one`)
     if (limits.closed !== undefined) row.note(`${limits.closed}: disabled`)
     else if (team?.isBlocked) row.note('its team is blocked there: disabled')
     return {
