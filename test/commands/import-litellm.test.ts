@@ -140,7 +140,7 @@ general_settings: { master_key: ${MASTER} }
   test('a report of a LiteLLM database says what carries over and what does not, and has no key', async () => {
     const { summary, lines } = await importing()
     expect(summary).toMatchObject({
-      user: { carried: 3, changed: 0, left: 1 },
+      user: { carried: 2, changed: 1, left: 1 },
       token: { carried: 5, changed: 1, left: 4 },
       group: { carried: 1, left: 1 },
     })
@@ -157,6 +157,9 @@ general_settings: { master_key: ${MASTER} }
     expect(notesOf('endless')).toEqual(notesOf('u-4'))
     expect(notesOf('of endless')).toEqual(['the row of its team cannot be read'])
     expect(notesOf('of u-4')).toEqual(['the row of its user cannot be read'])
+    expect(notesOf('ann')).toEqual([
+      'max_budget: here it also limits its keys of teams, whose spend may be part of its spend',
+    ])
     expect(notesOf('wide')).toEqual(['models: its team or user may not use spare'])
     expect(JSON.stringify(lines)).not.toMatch(/A0b1C2|9_zY|provider/)
   })

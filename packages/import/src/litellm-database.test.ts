@@ -150,6 +150,29 @@ describe('limits of LiteLLM', () => {
     ])
   })
 
+  test('the report says that the max_budget of a user also limits keys of teams here', async () => {
+    const { users } = await accountsIn({
+      UserTable: [
+        { user_id: 'renewed', spend: 500, max_budget: 10, budget_duration: '30d' },
+        { user_id: 'once', max_budget: 10, budget_duration: '2h' },
+        { user_id: 'free' },
+        { user_id: 'without a team', max_budget: 10 },
+      ],
+      TeamTable: [{ team_id: 't', max_budget: 5000, budget_duration: '30d' }],
+      VerificationToken: [
+        ...['renewed', 'once', 'free'].map((user_id) => ({ token: user_id, user_id, team_id: 't' })),
+        { token: 'own', user_id: 'without a team' },
+      ],
+    })
+    const note = 'max_budget: here it also limits its keys of teams, whose spend may be part of its spend'
+    expect(users.map(({ notes }) => notes)).toEqual([
+      note,
+      `max_budget: a period of "2h" is not a day, a week or a month; what is left can be spent once\n${note}`,
+      undefined,
+      undefined,
+    ])
+  })
+
   test('limits by model are in the report: of a key, its budget, its team and its user', async () => {
     const byModel = { model_max_budget: '{"m": {"budget_limit": 1}}' }
     const metadata = '{"note": "x", "model_rpm_limit": {"m": 5}, "model_tpm_limit": {}}'

@@ -133,6 +133,8 @@ class Accounts {
   /** Teams and users whose rows cannot be read, such as `team t-1`. */
   readonly #unread = new Set<string>()
   readonly #rows: SourceRow[] = []
+  /** Ids of the users with keys of teams. */
+  readonly #inTeams = new Set<number>()
   readonly #tokens: SourceRow[] = []
   readonly #left: LitellmAccounts['left'][number][] = []
 
@@ -163,7 +165,7 @@ class Accounts {
 
   result(): Pick<LitellmAccounts, 'users' | 'tokens' | 'teams' | 'left'> {
     return {
-      users: this.#rows,
+      users: this.#rows.map((row) => (this.#inTeams.has(Number(row['id'])) ? withTeamNote(row) : row)),
       tokens: this.#tokens,
       teams: [...this.#teams.values()].map(({ group }) => group),
       left: this.#left,
@@ -270,6 +272,7 @@ class Accounts {
     if (this.#unread.has(`team ${teamId}`)) return leave('the row of its team cannot be read')
     if (this.#unread.has(`user ${userId}`)) return leave('the row of its user cannot be read')
     const owner = this.#ownerOf(userId, teamId)
+    if (team) this.#inTeams.add(owner.id)
     const isOwn = userId !== '' && row.text('created_by') === userId
     const hasOthers = teamId !== '' || row.text('budget_id') !== '' || owner.models.length > 0
     const ofBudget = this.#budgets.get(row.text('budget_id'))
@@ -344,6 +347,14 @@ function noteOthers(row: RowReader, budget?: RowReader): void {
 
 function aliasOf(team: RowReader): string {
   return team.lenient(() => team.text('team_alias').trim(), '')
+}
+
+/** The proxy does not count calls with keys of teams against the budget of their user. */
+function withTeamNote(user: SourceRow): SourceRow {
+  if (user['unlimited_quota'] === true && user['budget'] === undefined) return user
+  const note = 'max_budget: here it also limits its keys of teams, whose spend may be part of its spend'
+  const others = new RowReader(user).text('notes')
+  return { ...user, notes: others === '' ? note : `${others}\n${note}` }
 }
 
 function budgetColumns(budget: LitellmBudget | undefined): SourceRow {
