@@ -357,7 +357,7 @@ function nameOf(cells: RowReader): string {
 }
 
 function statusOf(cells: RowReader): TokenStatus {
-  const status = cells.integer('status', TOKEN_STATUS.enabled)
+  const status = cells.integer('status', cells.isNull('status') ? 0 : TOKEN_STATUS.enabled)
   const known = Object.values(TOKEN_STATUS).find((one) => one === status)
   if (known !== undefined) return known
   cells.note(`status: ${status} is unknown; disabled`)
@@ -373,7 +373,7 @@ function timeOf(cells: RowReader, column: string, otherwise: number): number {
 
 /** Reads the expiry in Unix seconds; −1 means that the key never expires. */
 function expiryOf(cells: RowReader): number {
-  const time = cells.integer('expired_time', -1)
+  const time = cells.integer('expired_time', cells.isNull('expired_time') ? 0 : -1)
   if (time === -1 || time > 0) return time
   cells.note(`expired_time: ${time} is long ago; the key has expired`)
   return LONG_EXPIRED

@@ -291,7 +291,7 @@ interface SourceChannel {
  * `UnreadableValue` if a required value cannot be read.
  */
 function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {
-  const status = cells.integer('status', ENABLED)
+  const status = cells.integer('status', cells.isNull('status') ? 0 : ENABLED)
   if (status !== ENABLED && status !== MANUALLY_DISABLED) {
     cells.note('disabled, as the other gateway had disabled it by itself')
   }

@@ -93,7 +93,7 @@ function roleOf(cells: RowReader, isKept: boolean): Role {
 }
 
 function statusOf(cells: RowReader): 1 | 2 {
-  const status = cells.integer('status', ENABLED)
+  const status = cells.integer('status', cells.isNull('status') ? 0 : ENABLED)
   if (status === ENABLED || status === DISABLED) return status
   cells.note(`status: ${status} is unknown; disabled`)
   return DISABLED

@@ -717,6 +717,37 @@ test('an import names a user that the database refuses, and imports all other us
 })
 
 describe('invalid values', () => {
+  test('an import reads a status and an expiry of NULL as 0, like the other gateway: disabled, and expired', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    const row = { quota: 5, used_quota: 0, role: 1, group: 'default', password: '' }
+    await source.insert('users', { ...row, id: 2, username: 'stopped', status: null })
+    await source.insert('users', { ...row, id: 3, username: 'usual' })
+    const key = { user_id: 3, remain_quota: 5, used_quota: 0, unlimited_quota: false }
+    await source.insert('tokens', { ...key, id: 1, key: `${KEY}1`, name: 'stopped', status: null })
+    await source.insert('tokens', { ...key, id: 2, key: `${KEY}2`, name: 'late', expired_time: null })
+    await source.insert('tokens', { ...key, id: 3, key: `${KEY}3`, name: 'usual' })
+    const channel = { type: 1, key: 'k', models: 'a', group: 'default' }
+    await source.insert('channels', { ...channel, id: 1, name: 'stopped', status: null })
+    await source.insert('channels', { ...channel, id: 2, name: 'usual', key: 'other' })
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    const rows = (statement: string) => embeddedRows(dataDir, statement).map((one) => Object.values(one))
+    expect(rows('SELECT username, status FROM users ORDER BY id')).toEqual([
+      ['stopped', 2],
+      ['usual', 1],
+    ])
+    expect(rows('SELECT name, status, expired_time FROM tokens ORDER BY id')).toEqual([
+      ['stopped', 2, -1],
+      ['late', 1, 1],
+      ['usual', 1, -1],
+    ])
+    expect(rows('SELECT name, status FROM channels ORDER BY id')).toEqual([
+      ['stopped', 2],
+      ['usual', 1],
+    ])
+    expect(fateOf(done, 'token', 'late')?.notes).toEqual(['expired_time: 0 is long ago; the key has expired'])
+  })
+
   test('an import reports invalid values in any column with a line each, and imports the other rows', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const bytes = Uint8Array.from([0xff, 0xfe, 0x00])

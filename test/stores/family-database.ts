@@ -49,7 +49,7 @@ const TYPES = {
 /** Databases that the import reads. */
 export type SourceEngine = keyof typeof TYPES
 
-type ColumnType = keyof (typeof TYPES)['SQLite'] | `text${string}`
+type ColumnType = keyof (typeof TYPES)['SQLite'] | `text${string}` | `${'int' | 'bigint'} DEFAULT ${string}`
 
 const USERS: Readonly<Record<string, ColumnType>> = {
   id: 'id',
@@ -57,7 +57,7 @@ const USERS: Readonly<Record<string, ColumnType>> = {
   password: 'text NOT NULL',
   display_name: 'text',
   role: 'int',
-  status: 'int',
+  status: 'int DEFAULT 1',
   email: 'text',
   github_id: 'text',
   wechat_id: 'text',
@@ -74,11 +74,11 @@ const TOKENS: Readonly<Record<string, ColumnType>> = {
   id: 'id',
   user_id: 'int',
   key: 'text UNIQUE',
-  status: 'int',
+  status: 'int DEFAULT 1',
   name: 'text',
   created_time: 'int',
   accessed_time: 'int',
-  expired_time: 'int',
+  expired_time: 'bigint DEFAULT -1',
   remain_quota: 'int',
   unlimited_quota: 'flag',
   used_quota: 'int',
@@ -88,7 +88,7 @@ const CHANNELS: Readonly<Record<string, ColumnType>> = {
   id: 'id',
   type: 'int',
   key: 'text',
-  status: 'int',
+  status: 'int DEFAULT 1',
   name: 'text',
   weight: 'int',
   base_url: 'text',

@@ -32,6 +32,11 @@ export class RowReader {
     return (this.#row[column] ?? null) === null
   }
 
+  /** Whether the row has such a column, but null in it. The other gateways read 0 there, whatever the default of the column. */
+  isNull(column: string): boolean {
+    return this.#row[column] === null
+  }
+
   /** Reads a safe integer; returns `absent` if the cell is empty. */
   integer(column: string, absent = 0): number {
     if (this.isAbsent(column)) return absent
