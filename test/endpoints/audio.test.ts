@@ -6,6 +6,7 @@ import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall, type Part, recordingParts, waveFile } from '../fixtures/form.ts'
+import { aacFile, opusFile } from '../fixtures/recording.ts'
 import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
 import { untilOver } from '../fixtures/open-calls.ts'
 
@@ -258,6 +259,19 @@ describe('the charge of a transcript', () => {
       const { row, answer } = await calls.charged('second', behaviour, asked)
       expect(row).toMatchObject({ quota: 600, seconds: 6, reason: 'complete' })
       expect(answer.text).toBe(isJson ? '{"text":"hi"}' : 'hi\n')
+    },
+  )
+
+  test.each([
+    ['AAC in MP4', (stated?: number) => aacFile(500, stated), 32],
+    ['Opus in WebM', (stated?: number) => opusFile('webm', 995, 40, stated), 20],
+  ])(
+    'a transcript is charged by the sound of the recording, whatever times its container states: %s',
+    async (_, file, seconds) => {
+      for (const recording of [await file(), await file(1 / 16_000)]) {
+        const { row } = await calls.charged('second', json({ text: 'hi' }), write('second', recording))
+        expect(row).toMatchObject({ quota: 100 * seconds, seconds })
+      }
     },
   )
 

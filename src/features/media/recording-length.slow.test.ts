@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { waveFile } from '../../../test/fixtures/form.ts'
+import { aacFile, flacFile, mp3File, opusFile } from '../../../test/fixtures/recording.ts'
 import { RecordingLengths } from './recording-length.ts'
 
 const WATCH = { failed() {}, started() {} }
@@ -37,6 +38,48 @@ test('the length of an MP3 recording is that of its frames, whatever its header 
     expect(seconds).toBeCloseTo((1_000 * 1_152) / 44_100, 0)
   }
 })
+
+test('the length of a WAV recording with a byte for each sample is that of its sound data, too', async () => {
+  const file = waveFile(10, 100)
+  // µ-law
+  file.writeUInt16LE(7, 20)
+  file.writeUInt16LE(8, 34)
+  expect((await measured(file)).seconds).toBeCloseTo(20, 1)
+})
+
+test.each([
+  ['AAC in MP4', (stated?: number) => aacFile(500, stated), 32],
+  ['MP3 in MP4', (stated?: number) => mp3File(1_000, stated), (1_000 * 1_152) / 44_100],
+  ['Opus in WebM', (stated?: number) => opusFile('webm', 1_000, 40, stated), 20],
+])(
+  'the length of a recording is that of its packets, whatever times its container states: %s',
+  async (_, file, length) => {
+    const [honest, forged] = [await measured(await file()), await measured(await file(1 / 16_000))]
+    for (const { seconds, isEstimate } of [honest, forged]) {
+      expect(isEstimate).toBe(false)
+      expect(Math.abs(seconds - length)).toBeLessThan(0.03)
+    }
+  },
+)
+
+test('the length of a recording is what its container states if that is longer, as packets of silence may be missing', async () => {
+  // The container states no length for the last packet.
+  expect((await measured(await opusFile('webm', 101, 400, 0.4))).seconds).toBeCloseTo(40, 1)
+})
+
+test.each([
+  ['neither', [0, 0]],
+  ['a minimum of many frames', [10_000, 0]],
+  ['a maximum below a frame', [0, 1]],
+] as const)(
+  'the length of a FLAC recording is that of its frames, whatever sizes of them its header states: %s',
+  async (_, sizes) => {
+    const sound = Buffer.alloc(120_000)
+    const { seconds, isEstimate } = await measured(Buffer.concat([flacFile(200, sizes), sound]))
+    expect(isEstimate).toBe(false)
+    expect(seconds).toBeCloseTo((200 * 4_096) / 8_000, 1)
+  },
+)
 
 test('the length of an unreadable audio recording is estimated by its size, and an empty one has no length', async () => {
   expect(await measured(Buffer.alloc(40_000, 7))).toEqual({ seconds: 10, isEstimate: true })

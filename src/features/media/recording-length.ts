@@ -10,7 +10,7 @@ import type { StoredBytes } from '../../call/form-body.ts'
  */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
-/** Maximum processor time per recording in milliseconds: ten times as much as any real recording needs. */
+/** Maximum processor time per recording in milliseconds: as much as one of many hours needs. */
 const MAX_CPU_MS = 4_000
 /** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
@@ -50,8 +50,9 @@ export interface RecordingLength {
 class TooManyWaiting extends Error {}
 
 /**
- * Measures the length of recordings in a thread of its own. Packets are counted, so that false headers have
- * no effect. API keys take turns. The length of a recording that takes too long is estimated from its size.
+ * Measures the length of recordings in a separate thread. The sound in packets is counted, so that false
+ * headers and timestamps have no effect. API keys take turns. The length of a recording that takes too long
+ * is estimated from its size.
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
