@@ -65,11 +65,20 @@ const CODECS: Readonly<Record<string, (track: TrackFacts) => PacketLengths>> = {
  * unknown codec has at least the length of uncompressed sound of its size.
  */
 export function packetLengths(track: TrackFacts): PacketLengths {
-  const name = track.codec ?? String(track.id)
-  const known = Object.hasOwn(CODECS, name) ? CODECS[name] : undefined
+  const known = codecOf(track)
   if (known) return known(track)
   const bytesPerSecond = track.rate * track.channels * (bytesPerSample(track.codec) ?? MAX_SAMPLE_BYTES)
   return { bySize: (bytes) => bytes / bytesPerSecond }
+}
+
+/** Whether the frames in packets of this track are known. */
+export function hasKnownFrames(track: TrackFacts): boolean {
+  return codecOf(track) !== undefined
+}
+
+function codecOf({ codec, id }: TrackFacts): ((track: TrackFacts) => PacketLengths) | undefined {
+  const name = codec ?? String(id)
+  return Object.hasOwn(CODECS, name) ? CODECS[name] : undefined
 }
 
 /** Bytes per sample of an uncompressed codec, such as `pcm-s16`; undefined for others. */

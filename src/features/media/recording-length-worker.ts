@@ -18,6 +18,7 @@ import {
   bytesPerSample,
   FLAC_HEADER_BYTES,
   flacLength,
+  hasKnownFrames,
   packetLengths,
   type TrackFacts,
 } from './packet-length.ts'
@@ -34,6 +35,8 @@ const PIECE_BYTES = 1024 * 1024
 const MIN_HEADER_BYTES = 44
 /** Maximum seconds of silence that encoders put before the sound, and that a file may state as such. */
 const MAX_DELAY_SECONDS = 0.25
+/** Minimum bytes per second of audio whose frames are not counted. Silence takes less in some codecs. */
+const MIN_BYTES_PER_SECOND = 500
 /** Maximum processor time in which packets are counted, in milliseconds; the others count by their size. */
 const MAX_COUNT_CPU_MS = 2_000
 /** Number of packets after which the processor time is checked. */
@@ -63,9 +66,12 @@ async function trackLength(
 ): Promise<number> {
   const facts = await factsOf(track)
   if (format === FLAC) return flacFileLength(recording, facts)
-  const stated = await track.computeDuration()
+  const duration = await track.computeDuration()
   // These formats have no timestamps: the frames were counted.
-  if (format === MP3 || format === ADTS) return stated
+  if (format === MP3 || format === ADTS) return duration
+  const stated = hasKnownFrames(facts)
+    ? duration
+    : Math.min(duration, recording.length / MIN_BYTES_PER_SECOND)
   if (format === WAVE) return waveLength(stated, facts, recording)
   const lengths = packetLengths(facts)
   const metadataOnly = 'bySize' in lengths

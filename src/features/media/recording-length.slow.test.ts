@@ -81,6 +81,17 @@ test.each([
   },
 )
 
+// Silence, in 28 and about 170 bytes per second.
+test.each([
+  ['FLAC', () => Promise.resolve(flacFile(2_000)), (2_000 * 4_096) / 8_000],
+  ['Opus in Ogg', () => opusFile('ogg', 2_000, 2), 40],
+  ['Opus in WebM', () => opusFile('webm', 101, 2, 0.4), 40],
+])('the length of a recording that needs few bytes is that of its frames: %s', async (_, file, length) => {
+  const { seconds, isEstimate } = await measured(await file())
+  expect(isEstimate).toBe(false)
+  expect(Math.abs(seconds - length)).toBeLessThan(0.03)
+})
+
 test('the length of an unreadable audio recording is estimated by its size, and an empty one has no length', async () => {
   expect(await measured(Buffer.alloc(40_000, 7))).toEqual({ seconds: 10, isEstimate: true })
   expect(await measured(Buffer.alloc(0))).toEqual({ seconds: 0, isEstimate: true })

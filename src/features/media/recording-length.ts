@@ -20,8 +20,7 @@ const MAX_WAITING = 1_000
 const IDLE_MS = 60_000
 /** Maximum heap of the thread in MiB. */
 const MAX_HEAP_MB = 128
-/** Bytes per second of audio: a minimum below that of any common speech codec, and an expected value. */
-const MIN_BYTES_PER_SECOND = 500
+/** Bytes per second that are expected of audio. */
 const EXPECTED_BYTES_PER_SECOND = 4_000
 
 /** A recording that the worker thread measures: its bytes, or their position in an open file. */
@@ -83,8 +82,7 @@ export class RecordingLengths {
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
     if (seconds === undefined) return { seconds: length / EXPECTED_BYTES_PER_SECOND, isEstimate: true }
-    // No codec needs fewer bytes per second, so longer durations are not trusted.
-    return { seconds: Math.min(seconds, length / MIN_BYTES_PER_SECOND), isEstimate: false }
+    return { seconds, isEstimate: false }
   }
 
   /** Ends the thread. Recordings that are being read are estimated from their size. */
