@@ -97,7 +97,6 @@ test.each([
   ['ac3', [0x0b, 0x77, 0, 0, 0b1000_0000, 8 << 3], 1_536 / 32_000],
   ['eac3', [0x0b, 0x77, 0, 2, 0b0011_0000, 16 << 3], 1_536 / 48_000],
   ['eac3', [0x0b, 0x77, 0, 2, 0b0000_0000, 16 << 3, 0x0b, 0x77, 0, 2, 0b0001_0000, 16 << 3], 768 / 48_000],
-  ['dts', [0x7f, 0xfe, 0x80, 0x01, 0xfc, 0x3c, 0, 0, 13 << 2], 512 / 48_000],
 ])('the length of a packet of %s is that of its frames', (codec, packet, length) => {
   expect(seconds({ codec }, packet)).toBeCloseTo(length, 9)
 })

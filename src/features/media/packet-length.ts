@@ -37,9 +37,6 @@ const FLAC_RATES = [
 ]
 /** Maximum bytes of the header of a FLAC frame. */
 export const FLAC_HEADER_BYTES = 16
-const DTS_RATES = [
-  0, 8_000, 16_000, 32_000, 0, 0, 11_025, 22_050, 44_100, 0, 0, 12_000, 24_000, 48_000, 96_000, 192_000,
-]
 const AMR_FRAME_SECONDS = 0.02
 const ALAC_FRAME = 4_096
 /** Maximum bytes of a sample in any codec. */
@@ -57,7 +54,6 @@ const CODECS: Readonly<Record<string, (track: TrackFacts) => PacketLengths>> = {
   flac: (track) => ({ byContent: flacLength(track) }),
   ac3: () => ({ byContent: dolbyLength }),
   eac3: () => ({ byContent: dolbyLength }),
-  dts: () => ({ byContent: dtsLength }),
 }
 
 /**
@@ -286,14 +282,6 @@ function dolbyLength(packet: Uint8Array): number {
     at += (((third & 7) << 8) + fourth + 1) * 2
   }
   return seconds
-}
-
-/** DTS: the core frame of a packet. */
-function dtsLength(packet: Uint8Array): number {
-  if (packet.length < 9 || Buffer.from(packet.subarray(0, 4)).readUInt32BE() !== 0x7ffe8001) return 0
-  const [, , , , fifth = 0, sixth = 0, , , ninth = 0] = packet
-  const rate = DTS_RATES[(ninth >> 2) & 15]
-  return rate ? ((((fifth & 1) << 6) + (sixth >> 2) + 1) * 32) / rate : 0
 }
 
 function alacLength({ rate }: TrackFacts): PacketLengths {
