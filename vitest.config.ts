@@ -85,7 +85,12 @@ export default defineConfig({
     // Node reads TypeScript itself, as in the program: no second transformer, and no copy of its results in each worker.
     experimental: { viteModuleRunner: false },
     // As the program is run: what tests make is soon forgotten, and several threads that collect it wait for each other.
-    execArgv: ['--max-semi-space-size=32', '--single-threaded-gc', '--v8-pool-size=1'],
+    execArgv: [
+      '--min-semi-space-size=32',
+      '--max-semi-space-size=32',
+      '--single-threaded-gc',
+      '--v8-pool-size=1',
+    ],
     // More than there may be cores: many files wait for a clock, or for a process.
     maxWorkers: 7,
     sequence: { sequencer: LongestFirst },

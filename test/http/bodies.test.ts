@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OPTIONS } from '../../src/domain/options.ts'
 import type { FullResponse, CallOptions } from '../fixtures/client.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { paceMs } from '../fixtures/pace.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-const LIMIT = OPTIONS.body_limit.default
+/** Less than the default, which takes much longer to fill. */
+const LIMIT = 4 * 2 ** 20
 
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => ({
+    ...plainConfiguration(upstream.baseUrl('m')),
+    options: { body_limit: LIMIT },
+  }))
 })
 afterAll(() => fixture?.close())
 
