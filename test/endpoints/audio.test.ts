@@ -266,7 +266,7 @@ describe('the charge of a transcript', () => {
     ['AAC in MP4', (stated?: number) => aacFile(500, stated), 32],
     ['Opus in WebM', (stated?: number) => opusFile('webm', 995, 40, stated), 20],
   ])(
-    'a transcript is charged by the sound of the recording, whatever times its container states: %s',
+    'a transcript is charged by the sound of the recording, also if its container states other times: %s',
     async (_, file, seconds) => {
       for (const recording of [await file(), await file(1 / 16_000)]) {
         const { row } = await calls.charged('second', json({ text: 'hi' }), write('second', recording))

@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'e2e/console/frame.test.ts',
+  'test/operations/alerts.test.ts',
   'test/nodes/tampered-redis.test.ts',
   'test/faults/content-log.test.ts',
   'test/nodes/secret-change.test.ts',

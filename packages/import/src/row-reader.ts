@@ -32,7 +32,7 @@ export class RowReader {
     return (this.#row[column] ?? null) === null
   }
 
-  /** Whether the row has such a column, but null in it. The other gateways read 0 there, whatever the default of the column. */
+  /** Whether the row has such a column, but null in it. The other gateways read 0 there, and not the default of the column. */
   isNull(column: string): boolean {
     return this.#row[column] === null
   }

@@ -131,7 +131,7 @@ function waveLength(
   return stated < bySize / 2 ? bySize : stated
 }
 
-/** The length of all frames in a file, whatever sizes of frames its header states. */
+/** The length of all frames in a file: its header may state other sizes of them. */
 function flacFileLength(recording: RecordingToMeasure, facts: TrackFacts): number {
   const lengthOf = flacLength(facts)
   let seconds = 0

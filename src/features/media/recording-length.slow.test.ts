@@ -52,7 +52,7 @@ test.each([
   ['MP3 in MP4', (stated?: number) => mp3File(1_000, stated), (1_000 * 1_152) / 44_100],
   ['Opus in WebM', (stated?: number) => opusFile('webm', 1_000, 40, stated), 20],
 ])(
-  'the length of a recording is that of its packets, whatever times its container states: %s',
+  'the length of a recording is that of its packets, also if its container states other times: %s',
   async (_, file, length) => {
     const [honest, forged] = [await measured(await file()), await measured(await file(1 / 16_000))]
     for (const { seconds, isEstimate } of [honest, forged]) {
@@ -72,7 +72,7 @@ test.each([
   ['a minimum of many frames', [10_000, 0]],
   ['a maximum below a frame', [0, 1]],
 ] as const)(
-  'the length of a FLAC recording is that of its frames, whatever sizes of them its header states: %s',
+  'the length of a FLAC recording is that of its frames, also if its header states other sizes: %s',
   async (_, sizes) => {
     const sound = Buffer.alloc(120_000)
     const { seconds, isEstimate } = await measured(Buffer.concat([flacFile(200, sizes), sound]))
