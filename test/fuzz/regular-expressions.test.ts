@@ -186,7 +186,9 @@ describe('the regular expressions of the program', () => {
     [String.raw`^([\w-]+):[ \t]*(.*?)[ \t]*$`, 's'],
   ])('the search for slow regular expressions finds a known slow one: %s', (source, flags) => {
     const literal = { source, flags, line: 0 }
-    expect(slowText(literal, hostile(literal))).toBeDefined()
+    const search = (): MakeText | undefined => slowText(literal, hostile(literal))
+    // A busy machine may slow the run of the shorter text.
+    expect(search() ?? search() ?? search()).toBeDefined()
   })
 
   test.each(
