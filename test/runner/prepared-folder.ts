@@ -26,8 +26,8 @@ declare module 'vitest' {
 }
 
 /**
- * Creates the folder. The program that tests start is written into it when the first test asks for its path,
- * with an empty database for new gateways. Environment variables are needed by helpers that also run outside
+ * Creates the folder. A program that tests start is written into it when the first test asks for its path, with an empty
+ * database for new gateways. Environment variables are needed by helpers that also run outside
  * of tests.
  */
 export default async function setUp(project: TestProject): Promise<() => void> {

@@ -62,6 +62,10 @@ test.each([
   },
 )
 
+test('the length of a recording is what its container states if its sound is longer by a delay of the encoder alone', async () => {
+  expect((await measured(await aacFile(500, 0.0639))).seconds).toBeCloseTo(31.95, 2)
+})
+
 test('the length of a recording is what its container states if that is longer, as packets of silence may be missing', async () => {
   // The container states no length for the last packet.
   expect((await measured(await opusFile('webm', 101, 400, 0.4))).seconds).toBeCloseTo(40, 1)

@@ -34,3 +34,7 @@ test('a hidden secret is refused where the guard has none at its place', () => {
   const named = { webhook: { url: ADDRESS, headers: { constructor: '***' } } }
   expect(() => restoreHiddenSecrets(named, MATCHES[0])).toThrow('expected headers in full')
 })
+
+test('a text to search for that looks like a hidden secret stays as it is', () => {
+  expect(restoreHiddenSecrets({ words: ['***'] }, undefined)).toEqual({ words: ['***'] })
+})

@@ -48,6 +48,14 @@ async function nodesOn({ place }: TestDatabase): Promise<readonly RowStore[]> {
   return nodes
 }
 
+/** A connection like that of a node that changes keys of a user, until it ends. */
+async function changingKeysOf(userId: number, { place }: TestDatabase): Promise<Client> {
+  const client = new Client({ connectionString: place })
+  await client.connect()
+  await client.query(`select pg_advisory_lock(hashtextextended('sluice keys of user ${userId}', 0))`)
+  return client
+}
+
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
 describe.each(HERE)('the store on $name', (engine) => {
@@ -172,15 +180,23 @@ describe.each(HERE)('the store on $name', (engine) => {
     const { database, userId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(database)
     const other = await node!.write('createUser', newUser({ username: 'other' }))
-    const elsewhere = new Client({ connectionString: database.place })
-    await elsewhere.connect()
-    await elsewhere.query(`select pg_advisory_lock(hashtextextended('sluice keys of user ${userId}', 0))`)
+    const elsewhere = await changingKeysOf(userId, database)
     const create = (user: number, key: string): Promise<unknown> =>
       node!.write('createUserToken', { token: newToken(user, { key }), maxTokens: 100 })
     const waiting = Array.from({ length: 10 }, (_, index) => create(userId, `waiting${index}`))
     await create(other.id, 'notWaiting')
     await elsewhere.end()
     expect(await Promise.all(waiting)).toHaveLength(10)
+  })
+
+  test('a key change that waits too long for another node goes on, because it is right in any order', async () => {
+    const { database, userId } = await rowsWithAccount(engine)
+    const node = await openPostgresStore({ url: `${database.place}?lock_timeout=50`, secrets: SECRETS })
+    onTestFinished(() => node.close())
+    const elsewhere = await changingKeysOf(userId, database)
+    onTestFinished(() => elsewhere.end())
+    const token = newToken(userId, { key: 'inAnyOrder' })
+    expect(await node.write('createUserToken', { token, maxTokens: 100 })).toMatchObject({ user_id: userId })
   })
 
   test('what is kept at once, on two nodes, for one user and in the cache of all, locks no table that reports of nodes need', async () => {
