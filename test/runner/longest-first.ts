@@ -25,6 +25,7 @@ const LONGEST = [
   'src/store/kept-store.test.ts',
   'test/nodes/locked-rows.test.ts',
   'test/nodes/idempotency.test.ts',
+  'test/management/import.test.ts',
   'test/nodes/background-loans.test.ts',
   'e2e/console/sign-in.test.ts',
   'test/commands/import.test.ts',

@@ -119,9 +119,11 @@ describe('limits of LiteLLM', () => {
         { token: '1', user_id: 'u', budget_limits },
         { token: '2', user_id: 'u', team_id: 't' },
         { token: '3', user_id: 'u', budget_limits: '[]' },
+        { token: '4', user_id: 'u', budget_limits: limitedTo([0, '24h']) },
       ],
     })
-    expect(tokens.map(({ status }) => status)).toEqual([2, 2, 1])
+    expect(tokens.map(({ status }) => status)).toEqual([2, 2, 1, 2])
+    expect(tokens[3]?.notes).toBe('budget_limits: 0 there, which allows no call: disabled')
   })
 
   test('the report does not call a period of a budget of 0 unknown', async () => {
